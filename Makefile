@@ -1,0 +1,221 @@
+# tidegate: one core, six languages. `make help` says what can be done here.
+#
+# Everything is built inside this folder: target/ (cargo), build/ (what we assemble from it), .venv/, node/node_modules/,
+# java/target/. Only `make install` writes elsewhere. LANGS narrows any target: make test LANGS="rust c".
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+LANGS   ?= rust c cpp python node java
+PYTHON  ?= python3
+CC      ?= cc
+CXX     ?= c++
+PREFIX  ?= /usr/local
+QUICK   ?=
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+
+# One target folder and one interpreter for every cargo call: another PYO3_PYTHON would compile pyo3 again.
+VENV := .venv
+export CARGO_TARGET_DIR := $(CURDIR)/target
+export PYO3_PYTHON := $(CURDIR)/$(VENV)/bin/python
+export PYO3_BUILD_EXTENSION_MODULE := 1
+export LANGS PYTHON CC CXX QUICK
+
+has = $(filter $(1),$(LANGS))
+sources = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -path 'java/target/*' -not -name '*.node' 2>/dev/null)
+MVN := mvn --batch-mode --no-transfer-progress -q -f java/pom.xml -Dmaven.repo.local=$(CURDIR)/build/m2
+STAGES := MAKE="$(MAKE)" scripts/stages.sh
+
+BUILD_STAGES := build-native $(addprefix build-,$(call has,python node java))
+TEST_STAGES := $(call has,rust) $(if $(call has,c cpp),c) $(call has,python node java) conformance readme repo
+
+# ---------------------------------------------------------------------------------------------------- what to type
+
+.PHONY: help build demo test bench fmt lint header install clean
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+	@echo
+	@echo 'LANGS="$(LANGS)" narrows every target; PYTHON=python3.12 chooses the interpreter; QUICK=1 shortens make bench.'
+
+build: ## build the libraries, the wheel, the Node addon and the jar
+	@scripts/toolchain.sh require $(LANGS)
+	@$(STAGES) build $(BUILD_STAGES)
+
+demo: ## guard a real server in each language, fire real requests at it, show one table
+	@langs=$$(scripts/toolchain.sh available $(LANGS)); \
+	test -n "$$langs" || { echo 'demo: no language can be built here; what is missing is named above' >&2; exit 1; }; \
+	$(MAKE) --no-print-directory demo-available LANGS="$$langs" ASKED="$(LANGS)"
+
+test: ## run every test, end with a table of stages and seconds
+	@scripts/toolchain.sh require $(LANGS)
+	@$(STAGES) test $(BUILD_STAGES) $(addprefix test-,$(TEST_STAGES))
+
+bench: build ## measure against the peers of each language, side by side
+	$(PYTHON) bench/run.py
+
+fmt: $(VENV)/.ready ## format all sources
+	cargo fmt --all
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix .
+	$(if $(call has,node),npm --prefix node run fmt)
+
+lint: $(addprefix lint-,$(call has,rust python node)) ## format check, clippy, ruff, stubtest, tsc
+
+header: ## write include/tidegate.h anew from the Rust sources
+	UPDATE_HEADER=1 cargo test -p tidegate-ffi --test header
+
+install: build-native ## install headers, library and pkg-config file under PREFIX (DESTDIR is honoured)
+	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 644 include/tidegate.h include/tidegate.hpp $(DESTDIR)$(PREFIX)/include
+	install -m 755 build/lib/libtidegate.so.1 $(DESTDIR)$(PREFIX)/lib
+	install -m 644 build/lib/libtidegate.a $(DESTDIR)$(PREFIX)/lib
+	ln -sf libtidegate.so.1 $(DESTDIR)$(PREFIX)/lib/libtidegate.so
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' scripts/tidegate.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tidegate.pc
+
+clean: ## remove everything that was built
+	rm -rf target build .venv node/node_modules node/*.node java/target bench/target
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# ----------------------------------------------------------------------------------------------- tools inside the tree
+
+$(VENV)/.ready: python/requirements-dev.txt
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+node/node_modules/.ready: node/package.json node/package-lock.json
+	cd node && npm ci --no-audit --no-fund
+	touch $@
+
+# --------------------------------------------------------------------------------------------------------------- build
+
+.PHONY: build-native build-python build-node build-java build-test-panic cargo-release
+build-native: cargo-release build/lib/libtidegate.so.1 build/lib/libtidegate.a
+build-python: $(VENV)/.tidegate
+build-node: cargo-release node/node_modules/.ready
+	cd node && node scripts/build.mjs
+build-java: build/java.stamp
+
+# Cargo knows best what is out of date, so it is always asked; what is made from its files looks at their times.
+# The Python crate is left to maturin, whose own settings for pyo3 would make cargo compile pyo3 a second time.
+cargo-release:
+	cargo build --release -p tidegate-ffi $(if $(call has,node),-p tidegate-node)
+
+target/release/libtidegate.so target/release/libtidegate.a: cargo-release
+	@:
+
+build/lib/libtidegate.so.1: target/release/libtidegate.so
+	mkdir -p $(@D)
+	cp $< $@
+	ln -sf $(@F) $(@D)/libtidegate.so
+
+build/lib/libtidegate.a: target/release/libtidegate.a
+	mkdir -p $(@D)
+	cp $< $@
+
+$(VENV)/.tidegate: $(VENV)/.ready Cargo.toml Cargo.lock $(call sources,core/src core/Cargo.toml python/src python/python python/Cargo.toml python/pyproject.toml)
+	rm -rf build/wheels
+	$(VENV)/bin/maturin build --release -m python/Cargo.toml -o build/wheels
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall build/wheels/*.whl
+	touch $@
+
+build/java.stamp: target/release/libtidegate.a include/tidegate.h $(call sources,java)
+	java/build-native.sh
+	$(MVN) package -DskipTests
+	touch $@
+
+# The same libraries with a door to panic through, for the tests that show that no panic crosses a border.
+PANIC := build/test-panic
+PANIC_CRATES := tidegate-ffi $(addprefix tidegate-,$(call has,python node))
+build-test-panic: $(if $(call has,python),$(VENV)/.ready)
+	cargo build $(addprefix -p ,$(PANIC_CRATES)) $(foreach crate,$(PANIC_CRATES),--features $(crate)/test-panic)
+	mkdir -p $(PANIC)/lib
+	cp target/debug/libtidegate.so $(PANIC)/lib/libtidegate.so.1
+	cp target/debug/libtidegate.a $(PANIC)/lib/
+	ln -sf libtidegate.so.1 $(PANIC)/lib/libtidegate.so
+ifneq ($(call has,python),)
+	rm -rf $(PANIC)/python
+	mkdir -p $(PANIC)/python
+	cp -r python/python/tidegate $(PANIC)/python/
+	cp target/debug/lib_tidegate.so $(PANIC)/python/tidegate/_tidegate.abi3.so
+endif
+ifneq ($(call has,node),)
+	mkdir -p $(PANIC)/node
+	cp target/debug/libtidegate_node.so $(PANIC)/node/tidegate.node
+endif
+ifneq ($(call has,java),)
+	mkdir -p $(PANIC)/java
+	java/build-native.sh $(PANIC)/lib/libtidegate.a $(PANIC)/java/libtidegate_jni.so
+endif
+
+# ---------------------------------------------------------------------------------------------------------------- test
+
+.PHONY: lint-rust lint-python lint-node
+CRATES := -p tidegate -p tidegate-ffi $(addprefix -p tidegate-,$(call has,python node))
+lint-rust: $(if $(call has,python),$(VENV)/.ready)
+	cargo fmt --all --check
+	cargo clippy $(CRATES) --all-targets -- -D warnings
+
+lint-python: build-python
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/stubtest tidegate
+
+lint-node: node/node_modules/.ready
+	npm --prefix node run lint
+
+.PHONY: test-rust test-c test-python test-node test-java test-conformance test-readme test-repo
+test-rust: lint-rust
+	cargo test -p tidegate -p tidegate-ffi
+	RUSTFLAGS='--cfg loom' cargo test -p tidegate --release --test loom --target-dir target/loom
+
+test-c: build-native build-test-panic
+	tests/c/run.sh build
+
+test-python: lint-python build-test-panic
+	$(VENV)/bin/pytest -c python/pyproject.toml python/tests
+
+test-node: build-node lint-node build-test-panic
+	cd node && npm test
+
+test-java: build-java build-test-panic
+	$(MVN) verify
+
+DRIVER_rust   := target/release/examples/conformance
+DRIVER_c      := build/c/conformance_c
+DRIVER_cpp    := build/c/conformance_cpp
+DRIVER_python := $(VENV)/bin/python python/tests/conformance_driver.py
+DRIVER_node   := node node/test/conformance-driver.cjs
+DRIVER_java   := java -cp java/target/classes:java/target/test-classes io.github.tidegate.ConformanceDriver
+test-conformance: $(if $(call has,rust),examples) $(BUILD_STAGES)
+	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))')
+
+test-readme: $(BUILD_STAGES)
+	$(PYTHON) tests/readme/run.py
+
+test-repo:
+	$(PYTHON) -m unittest discover -s tests/repo
+
+# ---------------------------------------------------------------------------------------------------------------- demo
+
+.PHONY: demo-available build-demo examples
+demo-available:
+	@$(STAGES) demo $(BUILD_STAGES) build-demo
+	@$(PYTHON) demo/run.py --skipped "$(filter-out $(LANGS),$(ASKED))" $(LANGS)
+
+build-demo: $(if $(call has,rust),examples) $(addprefix build/demo/demo_,$(call has,c cpp))
+
+examples:
+	cargo build --release -p tidegate --examples
+
+DEMO_FLAGS := -O2 -Wall -Wextra -Wpedantic -Werror -pthread -Iinclude -Lbuild/lib -Wl,-rpath,'$$ORIGIN/../lib'
+build/demo/demo_c: demo/demo.c include/tidegate.h build/lib/libtidegate.so.1
+	mkdir -p $(@D)
+	$(CC) -std=c11 $(DEMO_FLAGS) $< -ltidegate -o $@
+
+build/demo/demo_cpp: demo/demo.cpp include/tidegate.hpp include/tidegate.h build/lib/libtidegate.so.1
+	mkdir -p $(@D)
+	$(CXX) -std=c++17 $(DEMO_FLAGS) $< -ltidegate -o $@
