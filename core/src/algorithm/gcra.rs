@@ -1,0 +1,155 @@
+//! The generic cell rate algorithm (ITU-T I.371, annex A; the leaky bucket as a meter, a token bucket).
+//!
+//! The state is the *theoretical arrival time* (TAT): when the bucket will be full again. A token is worth T = P/L. Time is
+//! counted in ticks of which a token is a whole number, so that no rounding adds up however long a limiter runs.
+
+use super::Algorithm;
+use crate::Error;
+use crate::quota::{MAX_PERIOD_NS, Quota, YEAR_NS};
+
+/// Bits of a TAT in ticks.
+pub(crate) const TAT_BITS: u32 = 59;
+/// Ticks are counted for this long before their origin moves.
+const HORIZON_NS: u64 = 2 * YEAR_NS;
+/// ticks = (nanoseconds · multiplier) ≫ SHIFT. A tick is 0.1 to 1 ns, so the multiplier has 60 to 64 bits.
+const SHIFT: u32 = 60;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Gcra {
+    pub(crate) origin_ns: u64,
+    pub(crate) multiplier: u64,
+    /// T in ticks.
+    pub(crate) token_ticks: u64,
+    /// B; 0 if the limit is 0.
+    pub(crate) burst: u64,
+    pub(crate) limit: u64,
+}
+
+impl Gcra {
+    /// The quota in ticks counted from `now`.
+    ///
+    /// The finest tick is (2 years + 2·B·T) / 2⁵⁹. Where whole nanoseconds can be whole ticks, they are: then no instant is
+    /// rounded at all.
+    pub(crate) fn new(quota: &Quota, now: u64) -> Result<Self, Error> {
+        let (limit, burst) = (quota.limit(), quota.burst());
+        if limit == 0 {
+            return Ok(Self { origin_ns: now, multiplier: 1 << SHIFT, token_ticks: 1, burst: 0, limit });
+        }
+        let (limit_wide, burst_wide, period) = (u128::from(limit), u128::from(burst), u128::from(quota.period_ns()));
+        // T = period / limit, so each length is multiplied by limit to stay whole.
+        let full_ns_by_limit = burst_wide * period;
+        if full_ns_by_limit > limit_wide * u128::from(MAX_PERIOD_NS) {
+            return Err(Error::option(
+                "burst",
+                format_args!("{burst}, which takes {} ns to fill", full_ns_by_limit / limit_wide),
+                format_args!("a burst that fills in {MAX_PERIOD_NS} ns (8 years)"),
+            ));
+        }
+        let span_by_limit = limit_wide * u128::from(HORIZON_NS) + 2 * full_ns_by_limit;
+        let finest = (period << TAT_BITS) / span_by_limit;
+        if finest == 0 {
+            return Err(Error::option(
+                "limit",
+                format_args!("{limit} per {period} ns"),
+                "with gcra at most about 9 tokens a nanosecond",
+            ));
+        }
+        let whole = period / gcd(period, limit_wide);
+        let token_ticks = if finest >= whole { finest / whole * whole } else { finest };
+        // Rounded up: an instant that is a whole number of ticks must not land one below.
+        let multiplier = ((token_ticks * limit_wide) << SHIFT).div_ceil(period);
+        Ok(Self { origin_ns: now, multiplier: narrow(multiplier), token_ticks: narrow(token_ticks), burst, limit })
+    }
+
+    #[inline]
+    fn ticks(&self, now: u64) -> u64 {
+        ((u128::from(now.saturating_sub(self.origin_ns)) * u128::from(self.multiplier)) >> SHIFT) as u64
+    }
+
+    /// The least time from `now` until the clock shows `ticks`.
+    fn ns_until(&self, ticks: u64, now: u64) -> u64 {
+        let at = (u128::from(ticks) << SHIFT).div_ceil(u128::from(self.multiplier));
+        narrow(at).saturating_sub(now.saturating_sub(self.origin_ns))
+    }
+
+    #[inline]
+    fn full_ticks(&self) -> u64 {
+        self.burst * self.token_ticks
+    }
+}
+
+impl Algorithm for Gcra {
+    /// TAT in ticks.
+    type State = u64;
+
+    const FRESH: u64 = 0;
+
+    #[inline]
+    fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    #[inline]
+    fn capacity(&self) -> u64 {
+        self.burst
+    }
+
+    #[inline]
+    fn horizon_ns(&self) -> u64 {
+        self.origin_ns.saturating_add(HORIZON_NS)
+    }
+
+    fn moved_to(&self, now: u64) -> Self {
+        Self { origin_ns: now, ..*self }
+    }
+
+    #[inline]
+    fn charge(&self, tat: u64, now: u64, cost: u64) -> Option<u64> {
+        let now = self.ticks(now);
+        let charged = tat.max(now) + cost * self.token_ticks;
+        (charged - now <= self.full_ticks()).then_some(charged)
+    }
+
+    fn remaining(&self, tat: u64, now: u64) -> u64 {
+        let owed = tat.saturating_sub(self.ticks(now));
+        self.full_ticks().saturating_sub(owed) / self.token_ticks
+    }
+
+    fn retry_after_ns(&self, tat: u64, now: u64, cost: u64) -> u64 {
+        let charged = tat.max(self.ticks(now)) + cost * self.token_ticks;
+        self.ns_until(charged.saturating_sub(self.full_ticks()), now)
+    }
+
+    fn reset_after_ns(&self, tat: u64, now: u64) -> u64 {
+        self.ns_until(tat, now)
+    }
+
+    /// What leaked since the grant is gone, and while the bucket owes more than it holds (reservations) nothing is given.
+    fn refund(&self, tat: u64, now: u64, cost: u64, granted_at: u64) -> u64 {
+        let leaked = self.ticks(now).saturating_sub(self.ticks(granted_at));
+        let owed = tat.saturating_sub(self.ticks(now));
+        if owed > self.full_ticks() {
+            return tat;
+        }
+        let charged = cost.saturating_mul(self.token_ticks);
+        tat - charged.saturating_sub(leaked).min(owed)
+    }
+
+    fn carry(&self, tat: u64, now: u64, to: &Self) -> u64 {
+        let owed = u128::from(tat.saturating_sub(self.ticks(now)));
+        let owed = (owed * u128::from(to.token_ticks)).div_ceil(u128::from(self.token_ticks));
+        to.ticks(now) + narrow(owed.min(u128::from(to.full_ticks())))
+    }
+}
+
+fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// For values that the bounds of a quota keep within 64 bits; saturates rather than wraps.
+fn narrow(value: u128) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}

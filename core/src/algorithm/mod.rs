@@ -1,0 +1,52 @@
+//! The algorithms: pure functions of a small state. Nothing here reads a clock or touches memory that others see.
+
+pub(crate) mod fixed_window;
+pub(crate) mod gcra;
+pub(crate) mod sliding_log;
+pub(crate) mod sliding_window;
+
+/// An algorithm with its settings: how a state answers, and what it becomes.
+///
+/// `now` is nanoseconds on the limiter's clock. A `now` that is older than the state (a thread that was overtaken) counts as
+/// the state's own time. `cost` is at least 1 and, where a state would change, at most [`capacity`](Self::capacity).
+pub(crate) trait Algorithm: Copy {
+    type State: Copy + PartialEq + std::fmt::Debug;
+
+    /// The state of a limiter that was never used.
+    const FRESH: Self::State;
+
+    /// Tokens per period, as reported.
+    fn limit(&self) -> u64;
+
+    /// The most that one call may ask for; 0 if nothing is ever admitted.
+    fn capacity(&self) -> u64;
+
+    /// From this instant on, [`moved_to`](Self::moved_to) must come first: states would no longer fit.
+    fn horizon_ns(&self) -> u64;
+
+    /// The same settings, counting time from a later origin.
+    fn moved_to(&self, now: u64) -> Self;
+
+    /// The state after `cost` is charged, or `None` if it can't be admitted now.
+    fn charge(&self, state: Self::State, now: u64, cost: u64) -> Option<Self::State>;
+
+    /// Whole tokens that are unspent.
+    fn remaining(&self, state: Self::State, now: u64) -> u64;
+
+    /// The least time after which `cost`, refused now, is admitted if nobody else asks.
+    fn retry_after_ns(&self, state: Self::State, now: u64, cost: u64) -> u64;
+
+    /// The least time after which nothing counts any more.
+    fn reset_after_ns(&self, state: Self::State, now: u64) -> u64;
+
+    /// The time that a charge counts from, given the state that it led to.
+    fn granted_at_ns(&self, _charged: Self::State, now: u64) -> u64 {
+        now
+    }
+
+    /// The state after a charge of `cost` at `granted_at` is given back as far as the bound allows.
+    fn refund(&self, state: Self::State, now: u64, cost: u64, granted_at: u64) -> Self::State;
+
+    /// The state under other settings that keeps what is used, at most their capacity.
+    fn carry(&self, state: Self::State, now: u64, to: &Self) -> Self::State;
+}

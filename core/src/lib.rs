@@ -1,0 +1,45 @@
+//! Exact, fast, in-process limiters: *rate limiters* (so many per time) and *concurrency limiters* (so many at once).
+//!
+//! ```
+//! use tidegate::{ConcurrencyLimiter, RateLimiter};
+//!
+//! let limiter = RateLimiter::new("100/s burst 20")?;
+//! if limiter.try_acquire() {
+//!     // go ahead
+//! }
+//!
+//! let limiter = ConcurrencyLimiter::new(4)?;
+//! if let Some(_permit) = limiter.try_acquire() {
+//!     // at most four are here at once; the permit is given back when it is dropped
+//! }
+//! # Ok::<(), tidegate::Error>(())
+//! ```
+//!
+//! Every decision is one atomic step, exact under any interleaving of threads; refusals change nothing; times are whole
+//! nanoseconds of the limiter's own [`Clock`]. `docs/design.md` has the algorithms and their bounds.
+
+mod algorithm;
+mod clock;
+mod concurrency;
+mod decision;
+mod error;
+mod quota;
+mod rate;
+mod stats;
+mod status;
+mod sync;
+
+pub use clock::{Clock, ManualClock};
+pub use concurrency::{ConcurrencyLimiter, ConcurrencyOptions, OwnedPermit, Permit, RawPermit};
+pub use decision::{Decision, Grant};
+pub use error::Error;
+pub use quota::{Algorithm, Anchor, IntoQuotas, Quota};
+pub use rate::RateLimiter;
+pub use stats::Stats;
+pub use status::Status;
+
+/// The largest cost, number of permits, limit or burst: 2⁵³−1, the largest whole number that every language can say exactly.
+pub const MAX_COST: u64 = (1 << 53) - 1;
+
+/// A time that never comes, in nanoseconds.
+pub const NEVER_NS: u64 = u64::MAX;

@@ -1,0 +1,126 @@
+//! One quota's state, whichever the algorithm.
+
+use super::cell::Cell;
+use super::log_cell::LogCell;
+use crate::algorithm::fixed_window::FixedWindow;
+use crate::algorithm::gcra::Gcra;
+use crate::algorithm::sliding_log::SlidingLog;
+use crate::algorithm::sliding_window::SlidingWindow;
+use crate::clock::Clock;
+use crate::quota::{Algorithm, Quota};
+use crate::{Error, Status};
+
+/// What one quota says of one call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Judgement {
+    pub(crate) status: Status,
+    pub(crate) limit: u64,
+    pub(crate) remaining: u64,
+    pub(crate) retry_after_ns: u64,
+    pub(crate) reset_after_ns: u64,
+    pub(crate) granted_at_ns: u64,
+}
+
+/// What it takes to undo a charge exactly, if nothing happened since: the words before and after it.
+#[derive(Clone, Copy)]
+pub(crate) enum Undo {
+    Narrow(u64, u64),
+    Wide(u128, u128),
+    /// By the refund rule, which is exact for a log.
+    Log,
+}
+
+pub(crate) enum State {
+    Gcra(Cell<Gcra>),
+    FixedWindow(Cell<FixedWindow>),
+    SlidingWindow(Cell<SlidingWindow>),
+    SlidingLog(LogCell),
+}
+
+/// Whether the quota's algorithm can count it.
+pub(crate) fn fits(quota: &Quota) -> Result<(), Error> {
+    match quota.algorithm() {
+        Algorithm::Gcra => Gcra::new(quota, 0).map(drop),
+        Algorithm::FixedWindow => Ok(()),
+        Algorithm::SlidingWindow => SlidingWindow::new(quota, 0).map(drop),
+        Algorithm::SlidingLog => SlidingLog::new(quota).map(drop),
+    }
+}
+
+impl State {
+    pub(crate) fn new(quota: &Quota, clock: &Clock) -> Result<Self, Error> {
+        let now = clock.now_ns();
+        Ok(match quota.algorithm() {
+            Algorithm::Gcra => Self::Gcra(Cell::new(Gcra::new(quota, now)?)),
+            Algorithm::FixedWindow => Self::FixedWindow(Cell::new(FixedWindow::new(quota, clock.unix_offset_ns()))),
+            Algorithm::SlidingWindow => Self::SlidingWindow(Cell::new(SlidingWindow::new(quota, now)?)),
+            Algorithm::SlidingLog => Self::SlidingLog(LogCell::new(SlidingLog::new(quota)?)),
+        })
+    }
+
+    #[inline]
+    pub(crate) fn try_charge(&self, now: u64, cost: u64) -> Status {
+        match self {
+            Self::Gcra(cell) => cell.try_charge(now, cost),
+            Self::FixedWindow(cell) => cell.try_charge(now, cost),
+            Self::SlidingWindow(cell) => cell.try_charge(now, cost),
+            Self::SlidingLog(cell) => cell.charge(now, cost).status,
+        }
+    }
+
+    pub(crate) fn charge(&self, now: u64, cost: u64) -> (Judgement, Undo) {
+        match self {
+            Self::Gcra(cell) => cell.charge(now, cost),
+            Self::FixedWindow(cell) => cell.charge(now, cost),
+            Self::SlidingWindow(cell) => cell.charge(now, cost),
+            Self::SlidingLog(cell) => (cell.charge(now, cost), Undo::Log),
+        }
+    }
+
+    pub(crate) fn peek(&self, now: u64, cost: u64) -> Judgement {
+        match self {
+            Self::Gcra(cell) => cell.peek(now, cost),
+            Self::FixedWindow(cell) => cell.peek(now, cost),
+            Self::SlidingWindow(cell) => cell.peek(now, cost),
+            Self::SlidingLog(cell) => cell.peek(now, cost),
+        }
+    }
+
+    pub(crate) fn undo(&self, undo: Undo, now: u64, cost: u64, granted_at: u64) {
+        match (self, undo) {
+            (Self::Gcra(cell), Undo::Narrow(before, after)) => cell.undo(before, after, now, cost, granted_at),
+            (Self::FixedWindow(cell), Undo::Wide(before, after)) => cell.undo(before, after, now, cost, granted_at),
+            (Self::SlidingWindow(cell), Undo::Wide(before, after)) => cell.undo(before, after, now, cost, granted_at),
+            (state, _) => state.refund(now, cost, granted_at),
+        }
+    }
+
+    pub(crate) fn refund(&self, now: u64, cost: u64, granted_at: u64) {
+        match self {
+            Self::Gcra(cell) => cell.refund(now, cost, granted_at),
+            Self::FixedWindow(cell) => cell.refund(now, cost, granted_at),
+            Self::SlidingWindow(cell) => cell.refund(now, cost, granted_at),
+            Self::SlidingLog(cell) => cell.refund(now, cost, granted_at),
+        }
+    }
+
+    pub(crate) fn reset(&self) {
+        match self {
+            Self::Gcra(cell) => cell.reset(),
+            Self::FixedWindow(cell) => cell.reset(),
+            Self::SlidingWindow(cell) => cell.reset(),
+            Self::SlidingLog(cell) => cell.reset(),
+        }
+    }
+
+    /// To a quota with the same algorithm and anchor.
+    pub(crate) fn reconfigure(&self, quota: &Quota, clock: &Clock, now: u64) -> Result<(), Error> {
+        match self {
+            Self::Gcra(cell) => cell.reconfigure(now, Gcra::new(quota, now)?),
+            Self::FixedWindow(cell) => cell.reconfigure(now, FixedWindow::new(quota, clock.unix_offset_ns())),
+            Self::SlidingWindow(cell) => cell.reconfigure(now, SlidingWindow::new(quota, now)?),
+            Self::SlidingLog(cell) => cell.reconfigure(now, SlidingLog::new(quota)?),
+        }
+        Ok(())
+    }
+}
