@@ -26,7 +26,7 @@ export LANGS PYTHON CC CXX QUICK
 
 has = $(filter $(1),$(LANGS))
 sources = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -path 'java/target/*' -not -name '*.node' 2>/dev/null)
-MVN := mvn --batch-mode --no-transfer-progress -q -f java/pom.xml -Dmaven.repo.local=$(CURDIR)/build/m2
+MVN := mvn --batch-mode --no-transfer-progress -Dstyle.color=never -f java/pom.xml -Dmaven.repo.local=$(CURDIR)/build/m2
 STAGES := MAKE="$(MAKE)" scripts/stages.sh
 
 BUILD_STAGES := build-native $(addprefix build-,$(call has,python node java))
@@ -76,7 +76,7 @@ install: build-native ## install headers, library and pkg-config file under PREF
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' scripts/tidegate.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tidegate.pc
 
 clean: ## remove everything that was built
-	rm -rf target build .venv node/node_modules node/*.node java/target bench/target
+	rm -rf target build .venv .ruff_cache .mypy_cache .pytest_cache node/node_modules node/*.node java/target bench/target
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # ----------------------------------------------------------------------------------------------- tools inside the tree
@@ -84,11 +84,12 @@ clean: ## remove everything that was built
 $(VENV)/.ready: python/requirements-dev.txt
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
-	touch $@
+	@touch $@
 
 node/node_modules/.ready: node/package.json node/package-lock.json
-	cd node && npm ci --no-audit --no-fund
-	touch $@
+	cd node && npm ci --no-audit --no-fund --no-update-notifier
+	@mkdir -p $(@D)
+	@touch $@
 
 # --------------------------------------------------------------------------------------------------------------- build
 
@@ -108,46 +109,46 @@ target/release/libtidegate.so target/release/libtidegate.a: cargo-release
 	@:
 
 build/lib/libtidegate.so.1: target/release/libtidegate.so
-	mkdir -p $(@D)
+	@mkdir -p $(@D)
 	cp $< $@
 	ln -sf $(@F) $(@D)/libtidegate.so
 
 build/lib/libtidegate.a: target/release/libtidegate.a
-	mkdir -p $(@D)
+	@mkdir -p $(@D)
 	cp $< $@
 
 $(VENV)/.tidegate: $(VENV)/.ready Cargo.toml Cargo.lock $(call sources,core/src core/Cargo.toml python/src python/python python/Cargo.toml python/pyproject.toml)
 	rm -rf build/wheels
 	$(VENV)/bin/maturin build --release -m python/Cargo.toml -o build/wheels
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall build/wheels/*.whl
-	touch $@
+	@touch $@
 
 build/java.stamp: target/release/libtidegate.a include/tidegate.h $(call sources,java)
 	java/build-native.sh
-	$(MVN) package -DskipTests
-	touch $@
+	$(MVN) -q package -DskipTests
+	@touch $@
 
 # The same libraries with a door to panic through, for the tests that show that no panic crosses a border.
 PANIC := build/test-panic
 PANIC_CRATES := tidegate-ffi $(addprefix tidegate-,$(call has,python node))
 build-test-panic: $(if $(call has,python),$(VENV)/.ready)
 	cargo build $(addprefix -p ,$(PANIC_CRATES)) $(foreach crate,$(PANIC_CRATES),--features $(crate)/test-panic)
-	mkdir -p $(PANIC)/lib
-	cp target/debug/libtidegate.so $(PANIC)/lib/libtidegate.so.1
-	cp target/debug/libtidegate.a $(PANIC)/lib/
-	ln -sf libtidegate.so.1 $(PANIC)/lib/libtidegate.so
+	@mkdir -p $(PANIC)/lib
+	@cp target/debug/libtidegate.so $(PANIC)/lib/libtidegate.so.1
+	@cp target/debug/libtidegate.a $(PANIC)/lib/
+	@ln -sf libtidegate.so.1 $(PANIC)/lib/libtidegate.so
 ifneq ($(call has,python),)
-	rm -rf $(PANIC)/python
-	mkdir -p $(PANIC)/python
-	cp -r python/python/tidegate $(PANIC)/python/
-	cp target/debug/lib_tidegate.so $(PANIC)/python/tidegate/_tidegate.abi3.so
+	@rm -rf $(PANIC)/python
+	@mkdir -p $(PANIC)/python
+	@cp -r python/python/tidegate $(PANIC)/python/
+	@cp target/debug/lib_tidegate.so $(PANIC)/python/tidegate/_tidegate.abi3.so
 endif
 ifneq ($(call has,node),)
-	mkdir -p $(PANIC)/node
-	cp target/debug/libtidegate_node.so $(PANIC)/node/tidegate.node
+	@mkdir -p $(PANIC)/node
+	@cp target/debug/libtidegate_node.so $(PANIC)/node/tidegate.node
 endif
 ifneq ($(call has,java),)
-	mkdir -p $(PANIC)/java
+	@mkdir -p $(PANIC)/java
 	java/build-native.sh $(PANIC)/lib/libtidegate.a $(PANIC)/java/libtidegate_jni.so
 endif
 
@@ -213,9 +214,9 @@ examples:
 
 DEMO_FLAGS := -O2 -Wall -Wextra -Wpedantic -Werror -pthread -Iinclude -Lbuild/lib -Wl,-rpath,'$$ORIGIN/../lib'
 build/demo/demo_c: demo/demo.c include/tidegate.h build/lib/libtidegate.so.1
-	mkdir -p $(@D)
+	@mkdir -p $(@D)
 	$(CC) -std=c11 $(DEMO_FLAGS) $< -ltidegate -o $@
 
 build/demo/demo_cpp: demo/demo.cpp include/tidegate.hpp include/tidegate.h build/lib/libtidegate.so.1
-	mkdir -p $(@D)
+	@mkdir -p $(@D)
 	$(CXX) -std=c++17 $(DEMO_FLAGS) $< -ltidegate -o $@

@@ -10,8 +10,11 @@ cxx=${CXX:-c++}
 
 have() { command -v "$1" > /dev/null 2>&1; }
 
-# version_of COMMAND...: the first dotted number that the command prints, or nothing if it doesn't run.
-version_of() { "$@" 2>&1 | grep -oE '[0-9]+(\.[0-9]+)*' | head -n 1; }
+# version_of COMMAND...: the first number that the command prints, or nothing if it doesn't run. Maven writes in bold even
+# into a pipe, and the JVM may first say which options it picked up: neither is a version.
+version_of() {
+    "$@" 2>&1 | sed -e $'s/\e\\[[0-9;]*m//g' -e '/^Picked up/d' | grep -oE '[0-9]+(\.[0-9]+)*' | head -n 1
+}
 
 # at_least VERSION MINIMUM: compares major.minor.
 at_least() {

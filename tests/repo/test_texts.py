@@ -40,7 +40,7 @@ class Texts(unittest.TestCase):
         broken = [
             name
             for name, text in committed_texts()
-            if "\r" in text or not text.endswith("\n") or re.search(r"[ \t]$", text, re.MULTILINE)
+            if text and ("\r" in text or not text.endswith("\n") or re.search(r"[ \t]$", text, re.MULTILINE))
         ]
         self.assertEqual(broken, [])
 

@@ -79,6 +79,11 @@ class Toolchain(unittest.TestCase):
                 self.assertEqual(result.returncode, 1)
                 self.assertIn(said, result.stderr)
 
+    def test_neither_bold_type_nor_picked_up_options_are_taken_for_a_version(self):
+        picked_up = "echo 'Picked up JAVA_TOOL_OPTIONS: -Xmx2g'; echo 'javac 21'"
+        result = self.check("require", "java", mvn=r"printf '\033[1mApache Maven 3.8.7\033[m\n'", javac=picked_up)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
     def test_a_python_without_venv_is_told_apart(self):
         without_venv = 'case $1 in -c) exit 1 ;; *) echo "Python 3.11.2" ;; esac'
         result = self.check("require", "rust", "python", python3=without_venv)

@@ -28,7 +28,7 @@ class Versions(unittest.TestCase):
         project = re.search(r"^\[project\]\n(.*?)(?=^\[|\Z)", text("python/pyproject.toml"), re.MULTILINE | re.DOTALL)[
             1
         ]
-        self.assertIn('"version"', re.search(r"^dynamic = \[(.*?)\]", project, re.MULTILINE | re.DOTALL)[1])
+        self.assertIn('"version"', re.search(r"^dynamic *= *\[(.*?)\]", project, re.MULTILINE | re.DOTALL)[1])
         self.assertIsNone(re.search(r"^version\b", project, re.MULTILINE))
 
     def test_the_npm_package_agrees(self):
