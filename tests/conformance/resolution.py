@@ -1,0 +1,145 @@
+"""Where an exact core may still differ from the exact model, because its token buckets count time in ticks.
+
+A bucket that counts in ticks of 0.1 to 1 ns rounds an instant down, so it can admit up to one tick early; a refund or a
+change of quota can be off by some more. Where nanoseconds are whole ticks nothing is rounded. Scripts are kept clear of
+calls whose answer hangs on less than that, so that every status and every number of tokens must be equal.
+"""
+
+import copy
+from fractions import Fraction
+from math import gcd
+
+from budgets import ALLOWED, BUDGETS, TokenBucket
+from model import RateLimiter
+from quota import YEAR_NS
+
+# Beyond this, times that are rounded up to nanoseconds could differ by more than one.
+MOST_BLUR_NS = Fraction(9, 10)
+# Ticks are counted for two years before their origin moves.
+HORIZON_NS = 2 * YEAR_NS
+# The multiplier that turns nanoseconds into ticks is rounded up, by less than 1/16 tick within the horizon.
+EARLY_TICKS = Fraction(17, 16)
+
+
+class Blurred(Exception):
+    """The answer hangs on less than a tick; nothing was changed."""
+
+
+class TickedBucket(TokenBucket):
+    """A bucket that knows how far the state of a core may be from its own: `doubt` nanoseconds to either side."""
+
+    doubt = Fraction(0)
+
+    def is_whole(self, quota):
+        """Whether nanoseconds can be whole ticks."""
+        return quota.limit == 0 or quota.ticks_per_token() >= quota.period // gcd(quota.period, quota.limit)
+
+    def tick(self, quota):
+        if self.is_whole(quota):
+            lowest = Fraction(quota.period, quota.limit).numerator
+            return self.token_of(quota) / (quota.ticks_per_token() // lowest * lowest)
+        return self.token_of(quota) / quota.ticks_per_token()
+
+    def early(self):
+        return Fraction(0) if self.is_whole(self.quota) else EARLY_TICKS * self.tick(self.quota)
+
+    def bounds(self, now):
+        """The earliest and the latest time at which a core may take the bucket to be full."""
+        moved = 2 * self.early() if now > HORIZON_NS else Fraction(0)
+        slack = self.doubt + moved
+        if slack + self.early() > MOST_BLUR_NS:
+            raise Blurred
+        return self.full_at - slack - self.early(), self.full_at + slack
+
+    def views(self, now):
+        """The bucket as it is and as a core may see it."""
+        for full_at in (self.full_at, *self.bounds(now)):
+            view = copy.copy(self)
+            view.full_at = full_at
+            yield view
+
+    def spend(self, now, cost):
+        earliest, latest = self.bounds(now)
+        if latest <= now:
+            self.doubt = Fraction(0)
+        elif earliest <= now:
+            self.doubt = latest - earliest
+        super().spend(now, cost)
+
+    def refund(self, now, cost, granted):
+        if now != granted:
+            self.doubt += 2 * self.early()
+        super().refund(now, cost, granted)
+
+    def change(self, now, quota):
+        if self.quota.limit == 0 or quota.limit == 0:
+            self.doubt = Fraction(0)
+        else:
+            earliest, latest = self.bounds(now)
+            error = (latest - earliest) / self.token
+            kept = self.owed(now) / self.token
+            if latest <= now or kept - error >= quota.capacity:
+                self.doubt = Fraction(0)
+            else:
+                in_ticks = min(kept, quota.capacity) * self.token_of(quota) / self.tick(quota)
+                is_exact = error == 0 and in_ticks.denominator == 1
+                self.doubt = error * self.token_of(quota) + (0 if is_exact else self.tick(quota))
+            if self.doubt > MOST_BLUR_NS:
+                raise Blurred
+        super().change(now, quota)
+
+
+class SharpLimiter(RateLimiter):
+    """A limiter that raises `Blurred` before it would give an answer that a core need not give.
+
+    With `exact_times` the times, too, must be those of every core; otherwise they may differ by 1 ns.
+    """
+
+    budgets_by_algorithm = BUDGETS | {"gcra": TickedBucket}
+    exact_times = False
+
+    def peek(self, cost):
+        decision = super().peek(cost)
+        now = self.clock.now
+        waits = []
+        for budget in self.budgets:
+            answers = {self.answer(view, now, cost) for view in self.views(budget)}
+            if len({(status, remaining) for status, remaining, *_ in answers}) > 1:
+                raise Blurred
+            if self.exact_times and len(answers) > 1:
+                raise Blurred
+            waits.append([wait for _, _, wait, _ in answers])
+        longest = waits[decision.quota]
+        for index, others in enumerate(waits):
+            overlap = max(others) >= min(longest) and max(longest) >= min(others)
+            if index != decision.quota and overlap and len(set(others + longest)) > 1:
+                raise Blurred
+        return decision
+
+    def decide(self, cost):
+        decision = super().decide(cost)
+        if self.exact_times and decision.status == ALLOWED:
+            self.peek(1)
+        return decision
+
+    def reconfigure(self, quotas):
+        before = copy.deepcopy(self.budgets)
+        try:
+            super().reconfigure(quotas)
+        except Blurred:
+            self.budgets = before
+            raise
+
+    def views(self, budget):
+        return budget.views(self.clock.now) if isinstance(budget, TickedBucket) else [budget]
+
+    @staticmethod
+    def answer(budget, now, cost):
+        status, wait = budget.verdict(now, cost)
+        return status, budget.remaining(now), wait, budget.reset_after(now)
+
+
+class ExactLimiter(SharpLimiter):
+    """For hand-written scripts, whose golden transcripts are compared to the nanosecond."""
+
+    exact_times = True
