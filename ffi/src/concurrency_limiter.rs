@@ -1,0 +1,270 @@
+//! # Concurrency limiters
+//!
+//!     tidegate_concurrency_limiter_options options = {.struct_size = sizeof options, .limit = 4};
+//!     tidegate_concurrency_limiter *limiter;
+//!     tidegate_concurrency_limiter_new(&options, &limiter, NULL, 0);
+//!
+//!     tidegate_permit permit;
+//!     if (tidegate_concurrency_limiter_try_acquire(limiter, 1, &permit) == TIDEGATE_ALLOWED) {
+//!         int32_t ok = work();
+//!         tidegate_concurrency_limiter_release(limiter, &permit, ok);
+//!     }
+
+use crate::border::{
+    Mistake, Sized32, add_owner, check_flags, check_limit_zero, check_reserved, checked, drop_owner, guard,
+    guard_and_tell, into_handle, object, sized,
+};
+use crate::object::{tidegate_clock, tidegate_concurrency_limiter};
+use std::ffi::c_char;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tidegate_core::{ConcurrencyLimiter, ConcurrencyOptions, RawPermit, Status};
+
+/// Flag of tidegate_concurrency_limiter_options: a limit of 0 is meant, and refuses everything. since 1
+pub const TIDEGATE_CONCURRENCY_LIMIT_ZERO: u32 = 1;
+
+/// Flag of tidegate_concurrency_limiter_options: measure how long permits are held, at the price of two clock readings for
+/// each. since 1
+pub const TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME: u32 = 2;
+
+/// How to make a concurrency limiter. 64 bytes. since 1
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tidegate_concurrency_limiter_options {
+    /// sizeof(tidegate_concurrency_limiter_options).
+    pub struct_size: u32,
+    /// TIDEGATE_CONCURRENCY_* flags, joined by |.
+    pub flags: u32,
+    /// How many permits may be out at once: 1 to 2147483647, or 0 with TIDEGATE_CONCURRENCY_LIMIT_ZERO.
+    pub limit: u64,
+    /// The clock that hold times are measured on; NULL for the monotonic one.
+    pub clock: *const tidegate_clock,
+    /// All 0.
+    pub reserved: [u64; 5],
+}
+
+const _: () = assert!(size_of::<tidegate_concurrency_limiter_options>() == 64);
+
+// SAFETY: integers and a pointer, which fill 64 bytes.
+unsafe impl Sized32 for tidegate_concurrency_limiter_options {}
+
+/// Permits that are held. 32 bytes, and never more. Belongs to the caller, who keeps it until the release and may move it
+/// to another thread. since 1
+#[repr(C)]
+pub struct tidegate_permit {
+    /// The limiter that lent the permits; 0 if none did.
+    pub limiter_id: u64,
+    /// How many permits are held; 0 once they are released, or if none were granted.
+    pub permits: u64,
+    /// When, on the limiter's clock; 0 unless hold times are tracked.
+    pub acquired_at_ns: u64,
+    /// 0.
+    pub reserved: u64,
+}
+
+const _: () = assert!(size_of::<tidegate_permit>() == 32);
+
+/// # Safety
+///
+/// `options` is NULL or may be read for as many bytes as it says, and its clock is NULL or a live handle.
+unsafe fn build(options: *const tidegate_concurrency_limiter_options) -> Result<ConcurrencyLimiter, Mistake> {
+    // SAFETY: as the caller vouches.
+    let (options, _) = unsafe { sized(options, "options") }?;
+    check_flags(options.flags, TIDEGATE_CONCURRENCY_LIMIT_ZERO | TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME)?;
+    check_reserved(&options.reserved)?;
+    let zero = options.flags & TIDEGATE_CONCURRENCY_LIMIT_ZERO != 0;
+    check_limit_zero(options.limit, zero, "TIDEGATE_CONCURRENCY_LIMIT_ZERO")?;
+    let track = options.flags & TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME != 0;
+    let mut settings = ConcurrencyOptions::new().track_hold_time(track);
+    if !options.clock.is_null() {
+        // SAFETY: as the caller vouches.
+        settings = settings.clock(&unsafe { object(options.clock, "clock") }?.clock);
+    }
+    Ok(settings.build(options.limit)?)
+}
+
+/// Makes a concurrency limiter, with no permit out.
+///
+/// The caller owns `*limiter_out` and gives it up with tidegate_concurrency_limiter_free().
+///
+/// Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if an option is not acceptable; TIDEGATE_ERROR_STRUCT_SIZE.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_concurrency_limiter_new(
+    options: *const tidegate_concurrency_limiter_options,
+    limiter_out: *mut *mut tidegate_concurrency_limiter,
+    error: *mut c_char,
+    error_size: usize,
+) -> i32 {
+    let body = || {
+        let limiter_out = checked(limiter_out, "limiter_out")?;
+        // SAFETY: the header asks for options.
+        let limiter = unsafe { build(options) }?;
+        // SAFETY: the header asks for a place to write to.
+        unsafe { limiter_out.write(into_handle(tidegate_concurrency_limiter(limiter))) };
+        Ok(Status::Allowed)
+    };
+    // SAFETY: the header asks for a buffer of this size.
+    unsafe { guard_and_tell(error, error_size, body) }
+}
+
+/// Takes `permits` permits if all can be had now.
+///
+/// If allowed, `*permit_out` holds them until they are released by tidegate_concurrency_limiter_release(). If refused, it
+/// is written too, as a permit that holds nothing. Permits of a limiter that is freed are gone with it.
+///
+/// Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED, always so while the limit is 0; TIDEGATE_EXCEEDS_CAPACITY if `permits` is
+/// more than the limit; TIDEGATE_ERROR_COST.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_concurrency_limiter_try_acquire(
+    limiter: *const tidegate_concurrency_limiter,
+    permits: u64,
+    permit_out: *mut tidegate_permit,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the header asks for a live handle.
+        let limiter = unsafe { object(limiter, "limiter") }?;
+        let permit_out = checked(permit_out, "permit_out")?;
+        let (status, permit) = match limiter.0.try_acquire_raw(permits)? {
+            Ok(permit) => (Status::Allowed, permit),
+            Err(status) => (status, RawPermit { limiter_id: 0, permits: 0, acquired_at_ns: 0 }),
+        };
+        let RawPermit { limiter_id, permits, acquired_at_ns } = permit;
+        // SAFETY: the header asks for a place to write to.
+        unsafe { permit_out.write(tidegate_permit { limiter_id, permits, acquired_at_ns, reserved: 0 }) };
+        Ok(status)
+    })
+}
+
+/// Gives permits back, on any thread. `ok` is for the statistics: 0 if the work failed, else any other number.
+///
+/// Consumes the permit by setting its `permits` to 0: a second release is an error. Of several threads that release one
+/// and the same struct, one succeeds. A copy that was made before the release is told apart only where more permits would
+/// come back than are out.
+///
+/// Returns TIDEGATE_OK; TIDEGATE_ERROR_PERMIT if the permit holds nothing, is of another limiter, or more would come back
+/// than are out.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_concurrency_limiter_release(
+    limiter: *const tidegate_concurrency_limiter,
+    permit: *mut tidegate_permit,
+    ok: i32,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the header asks for a live handle.
+        let limiter = unsafe { object(limiter, "limiter") }?;
+        let permit = checked(permit, "permit")?;
+        // SAFETY: the header asks for a permit, of which only `permits` changes, and that in atomic steps.
+        let (limiter_id, acquired_at_ns, held) = unsafe {
+            let held = AtomicU64::from_ptr(&raw mut (*permit).permits);
+            ((*permit).limiter_id, (*permit).acquired_at_ns, held)
+        };
+        if limiter_id != limiter.0.id() {
+            let allowed = "a permit of this limiter that is still held";
+            return Err(Mistake::new(Status::InvalidPermit, "permit", "one of another limiter, or none", allowed));
+        }
+        // Relaxed, here and below: only who wins the swap matters; the release itself orders what was done before.
+        let permits = held.swap(0, Ordering::Relaxed);
+        let released = limiter.0.release(&RawPermit { limiter_id, permits, acquired_at_ns }, ok != 0);
+        if released.is_err() {
+            held.store(permits, Ordering::Relaxed);
+        }
+        released?;
+        Ok(Status::Allowed)
+    })
+}
+
+/// Changes the limit while in use, from 0 to 2147483647. Permits that are out stay out: after lowering, none is lent until
+/// enough came back.
+///
+/// Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_concurrency_limiter_set_limit(
+    limiter: *const tidegate_concurrency_limiter,
+    limit: u64,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the header asks for a live handle.
+        unsafe { object(limiter, "limiter") }?.0.set_limit(limit)?;
+        Ok(Status::Allowed)
+    })
+}
+
+/// How many permits may be out at once. Returns TIDEGATE_OK.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_concurrency_limiter_limit(
+    limiter: *const tidegate_concurrency_limiter,
+    limit_out: *mut u64,
+) -> i32 {
+    // SAFETY: the header asks for a live handle and a place to write to.
+    guard(|| unsafe { tell(limiter, ConcurrencyLimiter::limit, limit_out, "limit_out") })
+}
+
+/// How many permits are out. Returns TIDEGATE_OK.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_concurrency_limiter_in_flight(
+    limiter: *const tidegate_concurrency_limiter,
+    in_flight_out: *mut u64,
+) -> i32 {
+    // SAFETY: the header asks for a live handle and a place to write to.
+    guard(|| unsafe { tell(limiter, ConcurrencyLimiter::in_flight, in_flight_out, "in_flight_out") })
+}
+
+/// How many permits could be taken now; 0 while more are out than a lowered limit. Returns TIDEGATE_OK.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_concurrency_limiter_available(
+    limiter: *const tidegate_concurrency_limiter,
+    available_out: *mut u64,
+) -> i32 {
+    // SAFETY: the header asks for a live handle and a place to write to.
+    guard(|| unsafe { tell(limiter, ConcurrencyLimiter::available, available_out, "available_out") })
+}
+
+/// # Safety
+///
+/// `limiter` is NULL or a live handle; `out` is NULL or may be written.
+unsafe fn tell(
+    limiter: *const tidegate_concurrency_limiter,
+    figure: fn(&ConcurrencyLimiter) -> u64,
+    out: *mut u64,
+    argument: &str,
+) -> Result<Status, Mistake> {
+    // SAFETY: as the caller vouches.
+    let limiter = unsafe { object(limiter, "limiter") }?;
+    let out = checked(out, argument)?;
+    // SAFETY: as the caller vouches.
+    unsafe { out.write(figure(&limiter.0)) };
+    Ok(Status::Allowed)
+}
+
+/// Adds an owner, who also must free the limiter, and returns the limiter; NULL for NULL.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_concurrency_limiter_ref(
+    limiter: *const tidegate_concurrency_limiter,
+) -> *mut tidegate_concurrency_limiter {
+    // SAFETY: the header asks for a live handle.
+    unsafe { add_owner(limiter) }
+}
+
+/// Takes an owner away; the limiter goes with the last one. NULL is fine.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_concurrency_limiter_free(limiter: *mut tidegate_concurrency_limiter) {
+    // SAFETY: the header asks for a live handle that the caller owns.
+    unsafe { drop_owner(limiter) };
+}

@@ -1,0 +1,161 @@
+//! # Decisions
+//!
+//! The same decisions with their figures: how much is left, and how long to wait.
+//!
+//!     tidegate_decision decision;
+//!     if (tidegate_rate_limiter_decide(limiter, 1, &decision) == TIDEGATE_DENIED) {
+//!         uint64_t seconds = decision.retry_after_ns / 1000000000 + (decision.retry_after_ns % 1000000000 != 0);
+//!         printf("Retry-After: %" PRIu64 "\n", seconds);
+//!     }
+
+use crate::border::{Mistake, checked, guard, object};
+use crate::object::tidegate_rate_limiter;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tidegate_core::{Decision, Grant, MAX_COST, Status};
+
+/// The answer to one call. 128 bytes, and never more. Belongs to the caller, who may copy and drop it at will. since 1
+#[repr(C)]
+pub struct tidegate_decision {
+    /// TIDEGATE_ALLOWED, TIDEGATE_DENIED or TIDEGATE_EXCEEDS_CAPACITY.
+    pub status: i32,
+    /// Which quota of the limiter's list the decision names, from 0: on refusal the one with the longest retry_after_ns,
+    /// else the one with the least remaining.
+    pub quota: u32,
+    /// The limit of that quota, in tokens per period.
+    pub limit: u64,
+    /// Tokens that could be spent at once after this decision; the least over all quotas.
+    pub remaining: u64,
+    /// How long until the same call would be allowed if nobody else asks, exact to the nanosecond; 0 if allowed,
+    /// TIDEGATE_NEVER_NS for never.
+    pub retry_after_ns: u64,
+    /// How long until nothing counts any more if nobody asks; the longest over all quotas.
+    pub reset_after_ns: u64,
+    /// For tidegate_rate_limiter_refund(): the limiter that granted.
+    pub limiter_id: u64,
+    /// For tidegate_rate_limiter_refund(): the tokens that were taken; 0 if there is nothing to refund.
+    pub cost: u64,
+    /// For tidegate_rate_limiter_refund(): when, on the limiter's clock.
+    pub granted_at_ns: u64,
+    /// For tidegate_rate_limiter_refund(): how often the limiter had been reset by then.
+    pub reset_count: u64,
+    /// All 0.
+    pub reserved: [u64; 7],
+}
+
+const _: () = assert!(size_of::<tidegate_decision>() == 128);
+
+impl From<Decision> for tidegate_decision {
+    fn from(decision: Decision) -> Self {
+        let nothing = Grant { limiter_id: 0, cost: 0, granted_at_ns: 0, reset_count: 0 };
+        let grant = decision.grant().unwrap_or(nothing);
+        Self {
+            status: decision.status() as i32,
+            quota: decision.quota() as u32,
+            limit: decision.limit(),
+            remaining: decision.remaining(),
+            retry_after_ns: decision.retry_after_ns(),
+            reset_after_ns: decision.reset_after_ns(),
+            limiter_id: grant.limiter_id,
+            cost: grant.cost,
+            granted_at_ns: grant.granted_at_ns,
+            reset_count: grant.reset_count,
+            reserved: [0; 7],
+        }
+    }
+}
+
+/// Takes `cost` tokens if all can be had now, and tells the figures.
+///
+/// With several quotas no bound is ever exceeded, and without a race a refusal charges nothing. In a race a call may be
+/// refused because of another's charge that is just being undone.
+///
+/// Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED; TIDEGATE_EXCEEDS_CAPACITY, each also in `decision_out->status`;
+/// TIDEGATE_ERROR_COST.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_rate_limiter_decide(
+    limiter: *const tidegate_rate_limiter,
+    cost: u64,
+    decision_out: *mut tidegate_decision,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the header asks for a live handle.
+        let limiter = unsafe { object(limiter, "limiter") }?;
+        let decision_out = checked(decision_out, "decision_out")?;
+        // SAFETY: the header asks for a place to write to.
+        unsafe { answer(limiter.0.decide_n(cost)?, decision_out) }
+    })
+}
+
+/// What tidegate_rate_limiter_decide() would answer now, spending nothing; `remaining` is what is unspent.
+///
+/// Returns as tidegate_rate_limiter_decide().
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_rate_limiter_peek(
+    limiter: *const tidegate_rate_limiter,
+    cost: u64,
+    decision_out: *mut tidegate_decision,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the header asks for a live handle.
+        let limiter = unsafe { object(limiter, "limiter") }?;
+        let decision_out = checked(decision_out, "decision_out")?;
+        // SAFETY: the header asks for a place to write to.
+        unsafe { answer(limiter.0.peek_n(cost)?, decision_out) }
+    })
+}
+
+/// # Safety
+///
+/// `decision_out` may be written.
+unsafe fn answer(decision: Decision, decision_out: *mut tidegate_decision) -> Result<Status, Mistake> {
+    let status = decision.status();
+    // SAFETY: as the caller vouches.
+    unsafe { decision_out.write(decision.into()) };
+    Ok(status)
+}
+
+/// Gives back what a decision took, as far as no bound is broken: a window takes it back only while the same window lasts,
+/// gcra only what has not come back by itself since.
+///
+/// Consumes the decision by setting its `cost` to 0, also where there was nothing left to give back: a second refund is an
+/// error. Of several threads that refund one and the same struct, one succeeds. A copy that was made before the refund is
+/// not told apart from the original.
+///
+/// Returns TIDEGATE_OK; TIDEGATE_ERROR_DECISION if the decision granted nothing, was refunded before, or is of another
+/// limiter.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_rate_limiter_refund(
+    limiter: *const tidegate_rate_limiter,
+    decision: *mut tidegate_decision,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the header asks for a live handle.
+        let limiter = unsafe { object(limiter, "limiter") }?;
+        let decision = checked(decision, "decision")?;
+        let mistake = |value| {
+            let allowed = "a decision of this limiter that granted, once";
+            Mistake::new(Status::InvalidDecision, "decision", value, allowed)
+        };
+        // SAFETY: the header asks for a decision, of which only the cost changes, and that in one atomic step.
+        let (limiter_id, granted_at_ns, reset_count, cost) = unsafe {
+            let cost = AtomicU64::from_ptr(&raw mut (*decision).cost);
+            ((*decision).limiter_id, (*decision).granted_at_ns, (*decision).reset_count, cost)
+        };
+        if limiter_id != limiter.0.id() {
+            return Err(mistake("one of another limiter, or one that granted nothing"));
+        }
+        // Relaxed: only who wins the swap matters; no other data hangs on it.
+        let taken = cost.swap(0, Ordering::Relaxed);
+        if taken == 0 || taken > MAX_COST {
+            return Err(mistake("one that was refunded before"));
+        }
+        limiter.0.refund_grant(Grant { limiter_id, cost: taken, granted_at_ns, reset_count });
+        Ok(Status::Allowed)
+    })
+}

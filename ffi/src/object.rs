@@ -1,0 +1,20 @@
+//! # Objects
+//!
+//! Objects are made by functions that end in `_new` or `_parse` and have owners, who are counted. Making one makes the
+//! caller its owner; `_ref` adds an owner, `_free` takes one away, and the object goes with its last owner. A limiter
+//! keeps what it needs of a clock for itself: the clock may be freed before the limiter.
+
+use tidegate_core::{Clock, ConcurrencyLimiter, ManualClock, RateLimiter};
+
+/// Spends tokens that come back with time. See "Rate limiters". since 1
+pub struct tidegate_rate_limiter(pub(crate) RateLimiter);
+
+/// Lends permits that the caller gives back. See "Concurrency limiters". since 1
+pub struct tidegate_concurrency_limiter(pub(crate) ConcurrencyLimiter);
+
+/// Where limiters have the time from. See "Clocks". since 1
+pub struct tidegate_clock {
+    pub(crate) clock: Clock,
+    /// The same clock, if it can be told the time.
+    pub(crate) manual: Option<ManualClock>,
+}

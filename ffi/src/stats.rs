@@ -1,0 +1,109 @@
+//! # Statistics
+
+use crate::border::{Mistake, checked, guard, object};
+use crate::object::{tidegate_concurrency_limiter, tidegate_rate_limiter};
+use std::time::Duration;
+use tidegate_core::{Stats, Status};
+
+/// What a limiter has done since it was made, and how it stands. 256 bytes, and never more. Counts are of calls, not of
+/// tokens or permits. What does not apply is 0. since 1
+#[repr(C)]
+pub struct tidegate_stats {
+    /// Calls that were allowed.
+    pub allowed: u64,
+    /// Calls that were refused.
+    pub denied: u64,
+    /// Waits that ran out of time; 0 in ABI 1.
+    pub timed_out: u64,
+    /// Waits that were cancelled; 0 in ABI 1.
+    pub cancelled: u64,
+    /// The limit now (concurrency limiters).
+    pub limit: u64,
+    /// Permits out now (concurrency limiters).
+    pub in_flight: u64,
+    /// Permits that could be taken now (concurrency limiters).
+    pub available: u64,
+    /// Callers that wait now; 0 in ABI 1.
+    pub waiting: u64,
+    /// Live keys that were given up for others; 0 in ABI 1.
+    pub evicted_live: u64,
+    /// Releases with ok (concurrency limiters).
+    pub released_ok: u64,
+    /// Releases without ok (concurrency limiters).
+    pub released_failed: u64,
+    /// How long permits were held in total; only with TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME.
+    pub hold_time_total_ns: u64,
+    /// How long the longest-held permit was held; only with TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME.
+    pub hold_time_max_ns: u64,
+    /// All 0.
+    pub reserved: [u64; 19],
+}
+
+const _: () = assert!(size_of::<tidegate_stats>() == 256);
+
+impl From<Stats> for tidegate_stats {
+    fn from(stats: Stats) -> Self {
+        Self {
+            allowed: stats.allowed,
+            denied: stats.denied,
+            timed_out: 0,
+            cancelled: 0,
+            limit: stats.limit,
+            in_flight: stats.in_flight,
+            available: stats.available,
+            waiting: 0,
+            evicted_live: 0,
+            released_ok: stats.released_ok,
+            released_failed: stats.released_failed,
+            hold_time_total_ns: saturating_ns(stats.hold_time_total),
+            hold_time_max_ns: saturating_ns(stats.hold_time_max),
+            reserved: [0; 19],
+        }
+    }
+}
+
+fn saturating_ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Statistics of a rate limiter. Returns TIDEGATE_OK.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_rate_limiter_stats(
+    limiter: *const tidegate_rate_limiter,
+    stats_out: *mut tidegate_stats,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the header asks for a live handle.
+        let stats = unsafe { object(limiter, "limiter") }?.0.stats();
+        // SAFETY: the header asks for a place to write to.
+        unsafe { tell(stats, stats_out) }
+    })
+}
+
+/// Statistics of a concurrency limiter. Returns TIDEGATE_OK.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_concurrency_limiter_stats(
+    limiter: *const tidegate_concurrency_limiter,
+    stats_out: *mut tidegate_stats,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the header asks for a live handle.
+        let stats = unsafe { object(limiter, "limiter") }?.0.stats();
+        // SAFETY: the header asks for a place to write to.
+        unsafe { tell(stats, stats_out) }
+    })
+}
+
+/// # Safety
+///
+/// `stats_out` is NULL or may be written.
+unsafe fn tell(stats: Stats, stats_out: *mut tidegate_stats) -> Result<Status, Mistake> {
+    let stats_out = checked(stats_out, "stats_out")?;
+    // SAFETY: as the caller vouches.
+    unsafe { stats_out.write(stats.into()) };
+    Ok(Status::Allowed)
+}
