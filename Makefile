@@ -157,7 +157,7 @@ endif
 .PHONY: lint-rust lint-python lint-node
 CRATES := -p tidegate -p tidegate-ffi $(addprefix -p tidegate-,$(call has,python node))
 lint-rust: $(if $(call has,python),$(VENV)/.ready)
-	cargo fmt --all --check
+	cargo fmt $(CRATES) --check
 	cargo clippy $(CRATES) --all-targets -- -D warnings
 
 lint-python: build-python
@@ -192,6 +192,7 @@ DRIVER_python := $(VENV)/bin/python python/tests/conformance_driver.py
 DRIVER_node   := node node/test/conformance-driver.cjs
 DRIVER_java   := java -cp java/target/classes:java/target/test-classes io.github.tidegate.ConformanceDriver
 test-conformance: $(if $(call has,rust),examples) $(BUILD_STAGES)
+	$(PYTHON) -m unittest discover -s tests/conformance
 	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))')
 
 test-readme: $(BUILD_STAGES)
