@@ -98,7 +98,7 @@ build-native: cargo-release build/lib/libtidegate.so.1 build/lib/libtidegate.a
 build-python: $(VENV)/.tidegate
 build-node: cargo-release node/node_modules/.ready
 	cd node && node scripts/build.mjs
-build-java: build/java.stamp
+build-java: java/target/.ready
 
 # Cargo knows best what is out of date, so it is always asked; what is made from its files looks at their times.
 # The Python crate is left to maturin, whose own settings for pyo3 would make cargo compile pyo3 a second time.
@@ -123,7 +123,7 @@ $(VENV)/.tidegate: $(VENV)/.ready Cargo.toml Cargo.lock $(call sources,core/src 
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall build/wheels/*.whl
 	@touch $@
 
-build/java.stamp: target/release/libtidegate.a include/tidegate.h $(call sources,java)
+java/target/.ready: target/release/libtidegate.a include/tidegate.h $(call sources,java)
 	java/build-native.sh
 	$(MVN) -q package -DskipTests
 	@touch $@
