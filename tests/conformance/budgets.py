@@ -31,9 +31,8 @@ class Budget:
         return DENIED, self.wait(now, cost)
 
     def reconfigure(self, now, quota):
-        if quota != self.quota:
-            self.change(now, quota)
-            self.quota = quota
+        self.change(now, quota)
+        self.quota = quota
 
 
 class TokenBucket(Budget):

@@ -35,7 +35,7 @@ class Decision:
     retry_after: int | float
     reset_after: int
     quota: int
-    # What a refund needs: who granted, after how many resets, when, how much. None where nothing is to refund.
+    # What a refund needs: who granted, in which epoch, when, how much. None where nothing is to refund.
     grant: tuple | None = None
 
 
@@ -47,7 +47,8 @@ class RateLimiter:
     def __init__(self, clock, quotas):
         check_list(quotas)
         self.clock = clock
-        self.resets = 0
+        # Resets and changes so far: what was granted before the last one can't be refunded to any effect.
+        self.epoch = 0
         self.allowed = 0
         self.denied = 0
         self.budgets = [self.budgets_by_algorithm[quota.algorithm](quota) for quota in quotas]
@@ -68,7 +69,7 @@ class RateLimiter:
         for budget in self.budgets:
             budget.spend(now, cost)
         decision = self._report(now, [(ALLOWED, 0)] * len(self.budgets))
-        decision.grant = (self, self.resets, now, cost)
+        decision.grant = (self, self.epoch, now, cost)
         return decision
 
     def _report(self, now, verdicts):
@@ -92,14 +93,14 @@ class RateLimiter:
     def refund(self, decision):
         if decision.grant is None or decision.grant[0] is not self:
             raise Mistake("decision", decision.status, "a decision of this limiter that granted, once")
-        _, resets, granted, cost = decision.grant
+        _, epoch, granted, cost = decision.grant
         decision.grant = None
-        if resets == self.resets:
+        if epoch == self.epoch:
             for budget in self.budgets:
                 budget.refund(self.clock.now, cost, granted)
 
     def reset(self):
-        self.resets += 1
+        self.epoch += 1
         self.budgets = [type(budget)(budget.quota) for budget in self.budgets]
 
     def reconfigure(self, quotas):
@@ -107,8 +108,13 @@ class RateLimiter:
         kinds = [(quota.algorithm, quota.anchor) for quota in quotas]
         if kinds != [(budget.quota.algorithm, budget.quota.anchor) for budget in self.budgets]:
             raise Mistake("quota", "; ".join(map(str, quotas)), "as many quotas, of the same algorithms and anchors")
-        for budget, quota in zip(self.budgets, quotas, strict=True):
+        pairs = zip(self.budgets, quotas, strict=True)
+        # By canonical text: a burst that is the limit is the same as none.
+        changed = [(budget, quota) for budget, quota in pairs if str(budget.quota) != str(quota)]
+        for budget, quota in changed:
             budget.reconfigure(self.clock.now, quota)
+        if changed:
+            self.epoch += 1
 
 
 @dataclass

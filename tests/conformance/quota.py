@@ -105,8 +105,12 @@ def check_list(quotas):
 
 
 def parse_list(text):
-    """Reads `QUOTA *( ";" QUOTA )`: first the grammar of all of it, then what each quota may be."""
-    quotas = [_Reader(text, part).quota() for part in text.split(";")]
+    """Reads `QUOTA *( ";" QUOTA )` from left to right: of each quota first the grammar, then what it may be."""
+    quotas = []
+    for part in text.split(";"):
+        quota = _Reader(text, part).quota()
+        quota.check()
+        quotas.append(quota)
     check_list(quotas)
     return quotas
 

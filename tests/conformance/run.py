@@ -2,9 +2,9 @@
 
 usage: python3 run.py [--driver LANG=COMMAND]... [--seed N] [--count 1000] [--update-golden]
 
-COMMAND is split as a shell does and gets all vector files as arguments; each driver runs once. On hand-written vectors all
-drivers and the model must print the golden transcripts. On random scripts all drivers must print the same, and the same
-as the model but for 1 ns in retry_after and reset_after: a core counts in ticks of up to 1 ns (see resolution.py).
+COMMAND is split as a shell does and gets all vector files as arguments; each driver runs once. On hand-written vectors
+all drivers and the model must print the golden transcripts. On random scripts all drivers must print the same, and the
+same as the model but for 1 ns in retry_after and reset_after: a core counts in ticks of up to 1 ns (resolution.py).
 """
 
 import argparse
