@@ -1,0 +1,66 @@
+/*
+ * What the native methods of all classes share.
+ *
+ * A native method does as little as can be: it turns Java's longs and arrays into the structs of tidegate.h, calls one
+ * function, and returns its status. Java makes exceptions of statuses. `address` is a pointer that Java keeps; `error` is
+ * an array that Java reads as UTF-8 up to the first zero.
+ */
+
+#ifndef TIDEGATE_JNI_BORDER_H
+#define TIDEGATE_JNI_BORDER_H
+
+#include <jni.h>
+#include <stdint.h>
+#include <tidegate.h>
+
+/* The native methods of one class. */
+typedef struct natives {
+    const JNINativeMethod *methods;
+    jint count;
+} natives;
+
+#define NATIVES(table) {table, (jint)(sizeof(table) / sizeof((table)[0]))}
+
+extern const natives clock_natives;
+extern const natives manual_clock_natives;
+extern const natives quota_natives;
+extern const natives rate_limiter_natives;
+extern const natives concurrency_limiter_natives;
+
+/* The length of Java's arrays for error texts. */
+enum { ERROR_SIZE = 4096 };
+
+/* The order of the numbers that a quota is in Java: Quota.toParts. */
+enum { PART_LIMIT, PART_PERIOD_NS, PART_BURST, PART_ALGORITHM, PART_ANCHOR, QUOTA_PARTS };
+
+/* A figure for Java, whose longs have a sign. What is beyond them is a time, or never. */
+static inline jlong figure(uint64_t value) {
+    return value > INT64_MAX ? INT64_MAX : (jlong)value;
+}
+
+/* Hands one number to Java if the call was a success; returns the call's status. */
+static inline jint hand_over(JNIEnv *env, int32_t status, jlong value, jlongArray value_out) {
+    if (status == TIDEGATE_OK) {
+        (*env)->SetLongArrayRegion(env, value_out, 0, 1, &value);
+    }
+    return status;
+}
+
+/* Hands a new object or the text of why there is none to Java; returns the call's status. */
+jint hand_over_object(JNIEnv *env, int32_t status, const void *object, jlongArray object_out, const char *text,
+                      jbyteArray error);
+
+/* Hands an error text to Java if the call was none of success; returns the call's status. */
+jint hand_over_error(JNIEnv *env, int32_t status, const char *text, jbyteArray error);
+
+/* Hands quotas to Java if the call was a success; returns the call's status. */
+jint hand_over_quotas(JNIEnv *env, int32_t status, const tidegate_quota *quotas, size_t count, jlongArray quotas_out,
+                      jlongArray count_out);
+
+/* Reads quotas from Java. Whoever gets them frees them; NULL if there is no memory. */
+tidegate_quota *take_quotas(JNIEnv *env, jlongArray parts, size_t *count_out);
+
+/* Hands statistics to Java, in the order of the record Stats, if the call was a success; returns the call's status. */
+jint hand_over_stats(JNIEnv *env, int32_t status, const tidegate_stats *stats, jlongArray figures_out);
+
+#endif

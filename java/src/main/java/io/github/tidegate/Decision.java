@@ -1,0 +1,118 @@
+package io.github.tidegate;
+
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * The answer of a rate limiter to one call, with its figures as they were right after it. One that granted can be given back
+ * once, by {@link RateLimiter#refund}.
+ */
+public final class Decision {
+    /** A time that never comes. */
+    public static final Duration NEVER = Duration.ofSeconds(Long.MAX_VALUE);
+
+    /** A time that never comes, in nanoseconds. */
+    public static final long NEVER_NANOS = Long.MAX_VALUE;
+
+    /** How many numbers a decision is across the native border, in the order of the fields. */
+    static final int FIGURES = 9;
+
+    private static final long NANOS_PER_SECOND = 1_000_000_000;
+
+    private final Status status;
+    private final int quota;
+    private final long limit;
+    private final long remaining;
+    private final long retryAfterNanos;
+    private final long resetAfterNanos;
+
+    // What a refund needs to know.
+    final long limiterId;
+    final long cost;
+    final long grantedAtNanos;
+    final long resetCount;
+    final AtomicBoolean refunded = new AtomicBoolean();
+
+    Decision(Status status, long[] figures) {
+        this.status = status;
+        quota = (int) figures[0];
+        limit = figures[1];
+        remaining = figures[2];
+        retryAfterNanos = figures[3];
+        resetAfterNanos = figures[4];
+        limiterId = figures[5];
+        cost = figures[6];
+        grantedAtNanos = figures[7];
+        resetCount = figures[8];
+    }
+
+    /** Whether the work may go ahead. */
+    public boolean allowed() {
+        return status == Status.ALLOWED;
+    }
+
+    /** {@link Status#ALLOWED}, {@link Status#DENIED} or {@link Status#EXCEEDS_CAPACITY}. */
+    public Status status() {
+        return status;
+    }
+
+    /** The limit of the quota that this decision names, in tokens per period. */
+    public long limit() {
+        return limit;
+    }
+
+    /** Tokens that could be spent now, after this decision; the least over all quotas. Never negative. */
+    public long remaining() {
+        return remaining;
+    }
+
+    /**
+     * How long until the same call would be admitted, if nobody else asks: zero when allowed, {@link #NEVER} for never. Exact
+     * on the limiter's clock: a nanosecond earlier would be refused.
+     */
+    public Duration retryAfter() {
+        return retryAfterNanos == NEVER_NANOS ? NEVER : Duration.ofNanos(retryAfterNanos);
+    }
+
+    /** {@link #retryAfter()} in nanoseconds; {@link #NEVER_NANOS} for never. */
+    public long retryAfterNanos() {
+        return retryAfterNanos;
+    }
+
+    /**
+     * {@link #retryAfter()} in whole seconds, rounded up, as an HTTP {@code Retry-After} header takes it: never too early, and
+     * 0 only when allowed. {@link Long#MAX_VALUE} for never.
+     */
+    public long retryAfterSeconds() {
+        if (retryAfterNanos == NEVER_NANOS) {
+            return Long.MAX_VALUE;
+        }
+        return retryAfterNanos / NANOS_PER_SECOND + (retryAfterNanos % NANOS_PER_SECOND == 0 ? 0 : 1);
+    }
+
+    /** How long until nothing counts any more, if nobody asks; the longest over all quotas. */
+    public Duration resetAfter() {
+        return Duration.ofNanos(resetAfterNanos);
+    }
+
+    /** {@link #resetAfter()} in nanoseconds. */
+    public long resetAfterNanos() {
+        return resetAfterNanos;
+    }
+
+    /**
+     * Which quota of the limiter's list this decision names, from 0: on refusal the one with the longest retry-after, else the
+     * one with the least remaining.
+     */
+    public int quota() {
+        return quota;
+    }
+
+    /** The figures, for people. */
+    @Override
+    public String toString() {
+        String retry = allowed() ? "" : ", retry after " + (retryAfterNanos == NEVER_NANOS ? "never" : retryAfter());
+        return "Decision(" + status + ", " + remaining + " of " + limit + " remaining" + retry + ", reset after "
+                + resetAfter() + ")";
+    }
+}

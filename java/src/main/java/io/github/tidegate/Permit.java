@@ -1,0 +1,105 @@
+package io.github.tidegate;
+
+import java.lang.ref.Cleaner.Cleanable;
+import java.lang.ref.Reference;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * What a {@link ConcurrencyLimiter} lends: to be given back once, on any thread.
+ *
+ * <pre>{@code
+ * try (Permit permit = limiter.tryAcquire().orElseThrow()) {
+ *     // at most as many as the limit are here at once
+ * }
+ * }</pre>
+ *
+ * <p>One that is dropped without a release is released when the garbage collector finds it, some time later, and a warning is
+ * logged by {@link System.Logger} under the name of this class.
+ */
+public final class Permit implements AutoCloseable {
+    private final Held held;
+    private final Cleanable dropped;
+
+    Permit(ConcurrencyLimiter limiter, long[] figures) {
+        held = new Held(limiter, figures);
+        dropped = NativeLibrary.CLEANER.register(this, held);
+    }
+
+    /** How many permits this is: the number that was asked for. */
+    public long permits() {
+        return held.permits;
+    }
+
+    /**
+     * Gives the permits back, their work done well.
+     *
+     * @throws IllegalStateException if they were given back before; nothing changes then
+     */
+    public void release() {
+        release(true);
+    }
+
+    /**
+     * Gives the permits back.
+     *
+     * @param ok whether the work went well, for the statistics
+     * @throws IllegalStateException if they were given back before; nothing changes then
+     */
+    public void release(boolean ok) {
+        if (!giveBack(ok)) {
+            throw new IllegalStateException(
+                    Mistake.text("permit", "one that was released before", "a permit that is still held"));
+        }
+    }
+
+    /** Gives the permits back, their work done well, unless that was done before. */
+    @Override
+    public void close() {
+        giveBack(true);
+    }
+
+    private boolean giveBack(boolean ok) {
+        try {
+            boolean first = held.release(ok);
+            dropped.clean();
+            return first;
+        } finally {
+            // Or this could count as dropped while it is being released.
+            Reference.reachabilityFence(this);
+        }
+    }
+
+    /** What is held, apart from the permit itself, which the garbage collector must be able to find dropped. */
+    private static final class Held implements Runnable {
+        private final ConcurrencyLimiter limiter;
+        private final long[] figures;
+        private final long permits;
+        private final AtomicBoolean released = new AtomicBoolean();
+
+        Held(ConcurrencyLimiter limiter, long[] figures) {
+            this.limiter = limiter;
+            this.figures = figures;
+            this.permits = figures[ConcurrencyLimiter.PERMITS];
+        }
+
+        boolean release(boolean ok) {
+            if (!released.compareAndSet(false, true)) {
+                return false;
+            }
+            limiter.release(figures, ok);
+            return true;
+        }
+
+        /** What happens to a permit that was dropped; nothing if it was released. */
+        @Override
+        public void run() {
+            if (release(true)) {
+                System.getLogger(Permit.class.getName())
+                        .log(
+                                System.Logger.Level.WARNING,
+                                permits
+                                        + " permit(s) of a ConcurrencyLimiter were dropped without release(): released now");
+            }
+        }
+    }
+}

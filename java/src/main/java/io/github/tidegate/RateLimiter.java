@@ -1,0 +1,387 @@
+package io.github.tidegate;
+
+import java.lang.ref.Reference;
+import java.util.List;
+import java.util.concurrent.Callable;
+
+/**
+ * Decides whether work may go ahead, by one or several quotas that all must admit.
+ *
+ * <pre>{@code
+ * RateLimiter limiter = RateLimiter.of("100/s burst 20");
+ * if (limiter.tryAcquire()) {
+ *     // go ahead
+ * }
+ * }</pre>
+ *
+ * <p>Every call may come from any thread at once; each is one atomic step per quota. With several quotas no bound is ever
+ * exceeded, and without a race a refusal charges nothing; in a race a call may be refused because of another's charge that is
+ * just being undone.
+ *
+ * <p>A limiter need not be closed: its memory is freed once nothing refers to it. {@link #close()} only makes each later call
+ * an {@link IllegalStateException}.
+ */
+public final class RateLimiter implements AutoCloseable {
+    /** The largest cost, number of permits, limit or burst: 2⁵³−1. */
+    public static final long MAX_COST = (1L << 53) - 1;
+
+    static {
+        NativeLibrary.require();
+    }
+
+    private final long address;
+    private volatile boolean closed;
+
+    private RateLimiter(long[] quotas, Clock clock) {
+        long[] created = new long[1];
+        byte[] error = new byte[Status.ERROR_SIZE];
+        try {
+            Status.check(create0(quotas, clock == null ? 0 : clock.address, created, error), error);
+        } finally {
+            Reference.reachabilityFence(clock);
+        }
+        long address = created[0];
+        this.address = address;
+        NativeLibrary.CLEANER.register(this, () -> free0(address));
+    }
+
+    /**
+     * A limiter on the monotonic clock, with nothing used. The first one in a process may take up to 200 ms, in which the time
+     * stamp counter is measured.
+     *
+     * @param quotas 1 to 16 quotas that all must admit
+     * @throws IllegalArgumentException if there are none or too many, or a quota's parts don't go together
+     */
+    public static RateLimiter of(Quota... quotas) {
+        return builder(quotas).build();
+    }
+
+    /**
+     * {@link #of(Quota...)} for a list.
+     *
+     * @throws IllegalArgumentException as for an array
+     */
+    public static RateLimiter of(List<Quota> quotas) {
+        return builder(quotas).build();
+    }
+
+    /**
+     * {@link #of(Quota...)} for the text of the quotas: {@code "100/s"}, {@code "10/s burst 20; 1000/h"}.
+     *
+     * @throws IllegalArgumentException if it isn't that; the message shows the text and the grammar
+     */
+    public static RateLimiter of(String quotas) {
+        return builder(quotas).build();
+    }
+
+    /** Begins a limiter whose clock can be chosen; the quotas are as for {@link #of(Quota...)}. */
+    public static Builder builder(Quota... quotas) {
+        return builder(List.of(Mistake.nonNull("quotas", quotas, "quotas")));
+    }
+
+    /** Begins a limiter whose clock can be chosen; the quotas are as for {@link #of(List)}. */
+    public static Builder builder(List<Quota> quotas) {
+        return new Builder(quotas);
+    }
+
+    /**
+     * Begins a limiter whose clock can be chosen; the quotas are as for {@link #of(String)}.
+     *
+     * @throws IllegalArgumentException if the text isn't one of quotas
+     */
+    public static Builder builder(String quotas) {
+        return builder(Quota.parseList(quotas));
+    }
+
+    /**
+     * Takes one token if it can be had now. Makes no object.
+     *
+     * @return whether the work may go ahead
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public boolean tryAcquire() {
+        return tryAcquire(1);
+    }
+
+    /**
+     * Takes {@code cost} tokens if all can be had now. Makes no object.
+     *
+     * @param cost 1 to {@link #MAX_COST} tokens
+     * @return whether the work may go ahead
+     * @throws IllegalArgumentException if the cost is outside of that
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public boolean tryAcquire(long cost) {
+        return Status.of(tryAcquire0(address(), cost)).admits("cost", cost);
+    }
+
+    /**
+     * Takes one token if it can be had now, and tells the figures.
+     *
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public Decision decide() {
+        return decide(1);
+    }
+
+    /**
+     * Takes {@code cost} tokens if all can be had now, and tells the figures.
+     *
+     * @param cost 1 to {@link #MAX_COST} tokens
+     * @throws IllegalArgumentException if the cost is outside of that
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public Decision decide(long cost) {
+        long[] figures = new long[Decision.FIGURES];
+        return decision(decide0(address(), cost, figures), cost, figures);
+    }
+
+    /**
+     * What {@link #decide()} would answer now, spending nothing; {@code remaining} is what is unspent.
+     *
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public Decision peek() {
+        return peek(1);
+    }
+
+    /**
+     * What {@link #decide(long)} would answer now, spending nothing; {@code remaining} is what is unspent.
+     *
+     * @param cost 1 to {@link #MAX_COST} tokens
+     * @throws IllegalArgumentException if the cost is outside of that
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public Decision peek(long cost) {
+        long[] figures = new long[Decision.FIGURES];
+        return decision(peek0(address(), cost, figures), cost, figures);
+    }
+
+    private static Decision decision(int code, long cost, long[] figures) {
+        Status status = Status.of(code);
+        // What it says is in the decision; here it only tells answers from mistakes.
+        status.admits("cost", cost);
+        return new Decision(status, figures);
+    }
+
+    /**
+     * Gives back what a decision took, as far as no bound is broken: a window takes it back only while the same window lasts,
+     * gcra only what has not leaked since. After a {@link #reset()} it has no effect.
+     *
+     * @throws IllegalArgumentException if the decision granted nothing or is another limiter's; nothing changes then
+     * @throws IllegalStateException if it was refunded before, or the limiter is closed; nothing changes then
+     */
+    public void refund(Decision decision) {
+        String allowed = "a decision of this limiter that granted, once";
+        Mistake.nonNull("decision", decision, allowed);
+        long address = address();
+        if (decision.cost == 0) {
+            throw Mistake.of("decision", "one that granted nothing", allowed);
+        }
+        if (!decision.refunded.compareAndSet(false, true)) {
+            throw new IllegalStateException(Mistake.text("decision", "one that was refunded before", allowed));
+        }
+        int code = refund0(address, decision.limiterId, decision.cost, decision.grantedAtNanos, decision.resetCount);
+        if (code != Status.ALLOWED.code()) {
+            decision.refunded.set(false);
+            throw Status.of(code).failure(Mistake.text("decision", "one of another limiter", allowed));
+        }
+    }
+
+    /**
+     * Makes everything unspent again. Decisions from before can no longer be refunded to any effect.
+     *
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public void reset() {
+        Status.check(reset0(address()));
+    }
+
+    /**
+     * Changes limits, periods and bursts while in use, from the next call on. What is used stays used, at most the new burst;
+     * does nothing where nothing changed.
+     *
+     * @param quotas as many as before, with the same algorithms and anchors
+     * @throws IllegalArgumentException if they are not, or a quota's parts don't go together; nothing changes then
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public void reconfigure(Quota... quotas) {
+        reconfigure(List.of(Mistake.nonNull("quotas", quotas, "quotas")));
+    }
+
+    /**
+     * {@link #reconfigure(Quota...)} for a list.
+     *
+     * @throws IllegalArgumentException as for an array
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public void reconfigure(List<Quota> quotas) {
+        byte[] error = new byte[Status.ERROR_SIZE];
+        Status.check(reconfigure0(address(), Quota.toParts(quotas), error), error);
+    }
+
+    /**
+     * {@link #reconfigure(Quota...)} for the text of the quotas.
+     *
+     * @throws IllegalArgumentException as for an array, or if the text isn't one of quotas
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public void reconfigure(String quotas) {
+        reconfigure(Quota.parseList(quotas));
+    }
+
+    /**
+     * The quotas, in the order of the list.
+     *
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public List<Quota> quotas() {
+        long[] parts = new long[Quota.MAX_QUOTAS * Quota.PARTS];
+        long[] count = new long[1];
+        Status.check(quotas0(address(), parts, count));
+        return Quota.fromParts(parts, (int) count[0]);
+    }
+
+    /**
+     * What was allowed and denied since the limiter was built.
+     *
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public Stats stats() {
+        long[] figures = new long[Stats.FIGURES];
+        Status.check(stats0(address(), figures));
+        return Stats.of(figures);
+    }
+
+    /**
+     * Runs a task if one token can be had now.
+     *
+     * @throws RefusedException if not, with the figures
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public void run(Runnable task) {
+        run(1, task);
+    }
+
+    /**
+     * Runs a task if {@code cost} tokens can be had now.
+     *
+     * @param cost 1 to {@link #MAX_COST} tokens
+     * @throws RefusedException if not, with the figures
+     * @throws ExceedsCapacityException if they never can be had
+     * @throws IllegalArgumentException if the cost is outside of what is allowed
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public void run(long cost, Runnable task) {
+        Mistake.nonNull("task", task, "a Runnable");
+        enter(cost);
+        task.run();
+    }
+
+    /**
+     * Calls a task if one token can be had now.
+     *
+     * @return what the task returns
+     * @throws Exception what the task throws
+     * @throws RefusedException if there is no token now, with the figures
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public <T> T call(Callable<T> task) throws Exception {
+        return call(1, task);
+    }
+
+    /**
+     * Calls a task if {@code cost} tokens can be had now.
+     *
+     * @param cost 1 to {@link #MAX_COST} tokens
+     * @return what the task returns
+     * @throws Exception what the task throws
+     * @throws RefusedException if there are not as many tokens now, with the figures
+     * @throws ExceedsCapacityException if they never can be had
+     * @throws IllegalArgumentException if the cost is outside of what is allowed
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public <T> T call(long cost, Callable<T> task) throws Exception {
+        Mistake.nonNull("task", task, "a Callable");
+        enter(cost);
+        return task.call();
+    }
+
+    private void enter(long cost) {
+        Decision decision = decide(cost);
+        if (decision.status() == Status.DENIED) {
+            throw new RefusedException("refused: " + decision, decision.status(), decision);
+        }
+        if (!decision.allowed()) {
+            throw decision.status().failure("cost " + cost + " can never be had: " + decision);
+        }
+    }
+
+    /** Makes each later call an {@link IllegalStateException}. May be called at any time, from any thread, repeatedly. */
+    @Override
+    public void close() {
+        closed = true;
+    }
+
+    /** The quotas, for people. */
+    @Override
+    public String toString() {
+        return "RateLimiter(" + (closed ? "closed" : Quota.text(quotas())) + ")";
+    }
+
+    /** Where the native limiter is. It stays there as long as this object is reachable, as it is during a native call on it. */
+    private long address() {
+        if (closed) {
+            throw new IllegalStateException(Mistake.text("limiter", "one that is closed", "one that is open"));
+        }
+        return address;
+    }
+
+    /** A limiter in the making. */
+    public static final class Builder {
+        private final List<Quota> quotas;
+        private Clock clock;
+
+        private Builder(List<Quota> quotas) {
+            this.quotas = Mistake.nonNull("quotas", quotas, "a list of quotas");
+        }
+
+        /** Lets the limiter go by a clock of the caller's: a {@link ManualClock}, in tests. */
+        public Builder clock(Clock clock) {
+            this.clock = Mistake.nonNull("clock", clock, "a Clock");
+            return this;
+        }
+
+        /**
+         * The limiter, with nothing used.
+         *
+         * @throws IllegalArgumentException if there are no quotas or more than 16, or a quota's parts don't go together
+         */
+        public RateLimiter build() {
+            return new RateLimiter(Quota.toParts(quotas), clock);
+        }
+    }
+
+    private static native int create0(long[] quotas, long clock, long[] created, byte[] error);
+
+    private static native void free0(long address);
+
+    // Instance methods, all that follow: the receiver is reachable while one runs, so that nothing frees the limiter
+    // then.
+
+    private native int tryAcquire0(long address, long cost);
+
+    private native int decide0(long address, long cost, long[] figures);
+
+    private native int peek0(long address, long cost, long[] figures);
+
+    private native int refund0(long address, long limiterId, long cost, long grantedAtNanos, long resetCount);
+
+    private native int reset0(long address);
+
+    private native int reconfigure0(long address, long[] quotas, byte[] error);
+
+    private native int quotas0(long address, long[] quotas, long[] count);
+
+    private native int stats0(long address, long[] figures);
+}

@@ -1,0 +1,10 @@
+package io.github.tidegate;
+
+/** The wait outlasted, or would have outlasted, its timeout. Nothing was taken. */
+public final class TimedOutException extends TidegateException {
+    private static final long serialVersionUID = 1;
+
+    TimedOutException(String message) {
+        super(message, Status.TIMED_OUT);
+    }
+}

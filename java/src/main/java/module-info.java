@@ -1,0 +1,4 @@
+/** Exact, fast, in-process rate and concurrency limiters. */
+module io.github.tidegate {
+    exports io.github.tidegate;
+}
