@@ -1,0 +1,34 @@
+"""Exact, fast, in-process limiters: rate limiters (so many per time) and concurrency limiters (so many at once)."""
+
+from tidegate._tidegate import ConcurrencyLimiter, Decision, ManualClock, Permit, Quota, RateLimiter, __version__
+from tidegate.errors import (
+    Closed,
+    ConfigError,
+    ExceedsCapacity,
+    InternalError,
+    QueueFull,
+    Refused,
+    TidegateError,
+    TimedOut,
+)
+from tidegate.stats import ConcurrencyStats, RateStats
+
+__all__ = [
+    "Closed",
+    "ConcurrencyLimiter",
+    "ConcurrencyStats",
+    "ConfigError",
+    "Decision",
+    "ExceedsCapacity",
+    "InternalError",
+    "ManualClock",
+    "Permit",
+    "QueueFull",
+    "Quota",
+    "RateLimiter",
+    "RateStats",
+    "Refused",
+    "TidegateError",
+    "TimedOut",
+    "__version__",
+]

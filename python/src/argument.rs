@@ -1,0 +1,133 @@
+//! Arguments as Python gives them, and how a wrong one is named: `ARGUMENT: got VALUE; allowed: WHAT`.
+
+use crate::clock::ManualClock;
+use crate::error::config_error;
+use pyo3::Borrowed;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt, PyString};
+use std::borrow::Cow;
+use std::convert::Infallible;
+use tidegate::MAX_COST;
+
+/// An argument that may be left out, as it was given: read by the method itself, which can name it.
+#[derive(Clone, Copy)]
+pub struct Given<'a, 'py>(Option<Borrowed<'a, 'py, PyAny>>);
+
+impl Given<'_, '_> {
+    /// The argument was left out.
+    pub const LEFT_OUT: Self = Self(None);
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Given<'a, 'py> {
+    type Error = Infallible;
+
+    #[inline]
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> Result<Self, Infallible> {
+        Ok(Self(Some(value)))
+    }
+}
+
+impl Given<'_, '_> {
+    /// A whole number, or `default` where the argument was left out.
+    #[inline]
+    pub fn whole_or(self, default: u64, whole: &Whole) -> PyResult<u64> {
+        self.0.map_or(Ok(default), |value| whole.read(&value))
+    }
+
+    /// A whole number, or `None` where the argument was left out or is None.
+    pub fn optional_whole(self, whole: &Whole) -> PyResult<Option<u64>> {
+        self.0.filter(|value| !value.is_none()).map(|value| whole.read(&value)).transpose()
+    }
+
+    /// True or False, or `default` where the argument was left out.
+    pub fn bool_or(self, default: bool, name: &str) -> PyResult<bool> {
+        self.0.map_or(Ok(default), |value| {
+            value.cast::<PyBool>().map(|value| value.is_true()).map_err(|_| type_error(name, &value, "True or False"))
+        })
+    }
+
+    /// A text, or `default` where the argument was left out.
+    pub fn text_or(self, default: &'static str, name: &str) -> PyResult<Cow<'static, str>> {
+        self.0.map_or(Ok(default.into()), |value| read_text(&value, name).map(Cow::Owned))
+    }
+
+    /// The clock of a limiter: a manual one, or the monotonic one where the argument was left out or is None.
+    pub fn clock(self, py: Python<'_>) -> PyResult<tidegate::Clock> {
+        match self.0.filter(|value| !value.is_none()) {
+            // Calibrates in its first call, which takes a while; other threads need not wait for it.
+            None => Ok(py.detach(tidegate::Clock::monotonic)),
+            Some(value) => value
+                .cast::<ManualClock>()
+                .map(|clock| clock.get().into())
+                .map_err(|_| type_error("clock", &value, "a ManualClock or None")),
+        }
+    }
+}
+
+/// An argument that is a whole number: an int, or what has `__index__`; never a bool, never a float.
+pub struct Whole {
+    pub name: &'static str,
+    pub allowed: &'static str,
+}
+
+const _: () = assert!(MAX_COST == 9_007_199_254_740_991, "as the texts below say");
+pub const COST: Whole = Whole { name: "cost", allowed: "1 to 9007199254740991" };
+pub const PERMITS: Whole = Whole { name: "permits", allowed: "1 to 9007199254740991" };
+
+impl Whole {
+    /// The number; one that doesn't fit 64 bits is wrong whatever the argument.
+    #[inline]
+    pub fn read(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+        match value.cast_exact::<PyInt>() {
+            Ok(int) => int.extract().map_err(|_| self.out_of_range(value)),
+            Err(_) => self.read_other(value),
+        }
+    }
+
+    #[cold]
+    fn read_other(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let no_int = || Err(type_error(self.name, value, &format!("an int, {}", self.allowed)));
+        if value.is_instance_of::<PyBool>() {
+            return no_int();
+        }
+        match value.extract::<u64>() {
+            Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => no_int(),
+            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Err(self.out_of_range(value)),
+            read => read,
+        }
+    }
+
+    #[cold]
+    fn out_of_range(&self, value: &Bound<'_, PyAny>) -> PyErr {
+        config_error(self.name, shown(value), self.allowed)
+    }
+}
+
+/// A text; what UTF-8 can't say is replaced, and then no text that anything here would take.
+pub fn read_text(value: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
+    let text = value.cast::<PyString>().map_err(|_| type_error(name, value, "a str"))?;
+    Ok(text.to_string_lossy().into_owned())
+}
+
+#[cold]
+pub fn type_error(name: &str, value: &Bound<'_, PyAny>, allowed: &str) -> PyErr {
+    let kind = type_name(value);
+    PyTypeError::new_err(format!("{name}: got {} ({kind}); allowed: {allowed}", shown(value)))
+}
+
+/// The value as an error shows it: its repr, cut where it is long. A repr can fail, as that of a huge int does.
+#[cold]
+pub fn shown(value: &Bound<'_, PyAny>) -> String {
+    const LONGEST: usize = 100;
+    let Ok(repr) = value.repr() else { return format!("a value of type {}", type_name(value)) };
+    let repr = repr.to_string_lossy();
+    match repr.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &repr[..end]),
+        None => repr.into_owned(),
+    }
+}
+
+fn type_name(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| "unknown".to_owned(), |name| name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,125 @@
+//! What a concurrency limiter lends.
+
+use crate::argument::Given;
+use crate::error::{config_error, from_core, no_panic};
+use pyo3::exceptions::{PyGeneratorExit, PyResourceWarning};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+use std::ffi::{CStr, CString};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tidegate::{ConcurrencyLimiter, RawPermit};
+
+/// Permits held: given back once, by release() or at the end of a with block, on any thread.
+///
+/// In a with block, an exception that leaves it counts as failed work (GeneratorExit doesn't: it only ends a generator
+/// early). One that is dropped while held is released, with a ResourceWarning.
+#[pyclass(frozen, module = "tidegate")]
+pub struct Permit {
+    limiter: Arc<ConcurrencyLimiter>,
+    raw: RawPermit,
+    released: AtomicBool,
+}
+
+impl Permit {
+    pub fn new(limiter: &Arc<ConcurrencyLimiter>, raw: RawPermit) -> Self {
+        Self { limiter: Arc::clone(limiter), raw, released: AtomicBool::new(false) }
+    }
+
+    pub fn is_released(&self) -> bool {
+        self.released.load(Ordering::Relaxed)
+    }
+
+    /// Gives the permits back unless that was done before; tells whether it was now.
+    pub fn release_if_held(&self, ok: bool) -> PyResult<bool> {
+        // Relaxed: only who wins the swap matters; the core's release orders the rest.
+        let held = !self.released.swap(true, Ordering::Relaxed);
+        if held {
+            self.limiter.release(&self.raw, ok).map_err(from_core)?;
+        }
+        Ok(held)
+    }
+}
+
+/// Whether work that ended with this exception, or with None, went well.
+pub fn went_well(exception_type: &Bound<'_, PyAny>) -> bool {
+    exception_type.is_none()
+        || exception_type.cast::<PyType>().is_ok_and(|kind| kind.is_subclass_of::<PyGeneratorExit>().unwrap_or(false))
+}
+
+#[pymethods]
+impl Permit {
+    /// How many permits this holds, or held.
+    #[getter]
+    fn permits(&self) -> u64 {
+        self.raw.permits
+    }
+
+    /// Whether they were given back.
+    #[getter]
+    fn released(&self) -> bool {
+        self.is_released()
+    }
+
+    /// Gives the permits back; ok tells the statistics whether the work went well.
+    ///
+    /// Raises ConfigError if they were given back before.
+    #[pyo3(signature = (ok = Given::LEFT_OUT), text_signature = "($self, ok=True)")]
+    fn release(&self, ok: Given<'_, '_>) -> PyResult<()> {
+        no_panic(|| {
+            if self.release_if_held(ok.bool_or(true, "ok")?)? {
+                Ok(())
+            } else {
+                Err(config_error("permit", "one that was released before", "a permit that is held, once"))
+            }
+        })
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        if slf.get().is_released() {
+            return Err(config_error("permit", "one that was released before", "a permit that is held"));
+        }
+        Ok(slf)
+    }
+
+    /// Gives the permits back, if release() didn't.
+    fn __exit__(
+        &self,
+        exc_type: &Bound<'_, PyAny>,
+        _exc_value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        no_panic(|| self.release_if_held(went_well(exc_type)).map(drop))
+    }
+
+    fn __repr__(&self) -> String {
+        let state = if self.is_released() { "released" } else { "held" };
+        format!("<Permit of {}, {state}>", self.raw.permits)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        // A release that fails was not possible any more; there is nobody to tell.
+        if self.release_if_held(true).unwrap_or(false) {
+            let text = format!("{} permit(s) of a ConcurrencyLimiter were dropped without release()", self.raw.permits);
+            if let Ok(text) = CString::new(text) {
+                Python::try_attach(|py| warn_aside(py, &text));
+            }
+        }
+    }
+}
+
+/// Warns in the middle of whatever goes on: an exception that is on its way stays, and a warning that is an error is printed.
+fn warn_aside(py: Python<'_>, text: &CStr) {
+    let (mut kind, mut value, mut traceback) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+    // SAFETY: attached, as `py` proves; the three pointers are valid for writing.
+    unsafe { ffi::PyErr_Fetch(&mut kind, &mut value, &mut traceback) };
+    if let Err(error) = PyErr::warn(py, &py.get_type::<PyResourceWarning>(), text, 1) {
+        error.write_unraisable(py, None);
+    }
+    // SAFETY: attached; the three references are those that were fetched, and are given back once.
+    unsafe { ffi::PyErr_Restore(kind, value, traceback) };
+}
