@@ -9,22 +9,39 @@ use std::sync::Arc;
 use tidegate_core::{Error, Status};
 
 /// A mistake of the caller's, in the form of the core's [`Error`]; the border makes some of its own.
-pub struct Mistake {
-    status: Status,
-    text: String,
-}
+// One pointer, so that a `Result` stays in registers on the hot path.
+pub struct Mistake(Box<(Status, String)>);
 
 impl Mistake {
     #[cold]
     pub(crate) fn new(status: Status, argument: &str, value: impl Display, allowed: impl Display) -> Self {
-        Self { status, text: format!("{argument}: got {value}; allowed: {allowed}") }
+        Self(Box::new((status, format!("{argument}: got {value}; allowed: {allowed}"))))
+    }
+
+    #[cold]
+    fn null(argument: &str) -> Self {
+        Self::new(Status::NullPointer, argument, "NULL", "a pointer that is not NULL")
+    }
+
+    #[cold]
+    fn unaligned(argument: &str, address: usize, alignment: usize) -> Self {
+        let allowed = format_args!("an address that is a multiple of {alignment}");
+        Self::new(Status::InvalidMemory, argument, format_args!("address {address:#x}"), allowed)
+    }
+
+    fn status(&self) -> Status {
+        self.0.0
+    }
+
+    fn text(&self) -> &str {
+        &self.0.1
     }
 }
 
 impl From<Error> for Mistake {
     #[cold]
     fn from(error: Error) -> Self {
-        Self { status: error.status(), text: error.to_string() }
+        Self(Box::new((error.status(), error.to_string())))
     }
 }
 
@@ -34,7 +51,7 @@ impl From<Error> for Mistake {
 pub(crate) fn guard(body: impl FnOnce() -> Result<Status, Mistake>) -> i32 {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => status as i32,
-        Ok(Err(mistake)) => mistake.status as i32,
+        Ok(Err(mistake)) => mistake.status() as i32,
         Err(payload) => {
             forget(payload);
             Status::Panic as i32
@@ -63,14 +80,14 @@ pub(crate) unsafe fn guard_and_tell(
         Err(payload) => {
             let text = format!("fault inside the library: {}", message_of(&*payload));
             forget(payload);
-            Mistake { status: Status::Panic, text }
+            Mistake(Box::new((Status::Panic, text)))
         }
     };
     if !error.is_null() {
         // SAFETY: the caller vouches for `error_size` bytes.
-        unsafe { write_text(&mistake.text, error, error_size) };
+        unsafe { write_text(mistake.text(), error, error_size) };
     }
-    mistake.status as i32
+    mistake.status() as i32
 }
 
 /// Runs the body of an export that returns nothing or a pointer; a panic becomes the default.
@@ -99,7 +116,8 @@ fn message_of(payload: &(dyn Any + Send)) -> &str {
 /// `out` may be written for `size` bytes.
 unsafe fn write_text(text: &str, out: *mut c_char, size: usize) {
     let Some(room) = size.checked_sub(1) else { return };
-    let length = text.floor_char_boundary(room);
+    let whole = |end: &usize| text.is_char_boundary(*end);
+    let length = (0..=room.min(text.len())).rev().find(whole).unwrap_or(0);
     // SAFETY: `length` + 1 is at most `size`.
     unsafe {
         out.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), length);
@@ -111,11 +129,10 @@ unsafe fn write_text(text: &str, out: *mut c_char, size: usize) {
 #[inline]
 pub(crate) fn checked<T>(pointer: *mut T, argument: &str) -> Result<*mut T, Mistake> {
     if pointer.is_null() {
-        return Err(Mistake::new(Status::NullPointer, argument, "NULL", "a pointer that is not NULL"));
+        return Err(Mistake::null(argument));
     }
     if !pointer.is_aligned() {
-        let allowed = format_args!("an address that is a multiple of {}", align_of::<T>());
-        return Err(Mistake::new(Status::InvalidMemory, argument, format_args!("address {pointer:p}"), allowed));
+        return Err(Mistake::unaligned(argument, pointer.addr(), align_of::<T>()));
     }
     Ok(pointer)
 }

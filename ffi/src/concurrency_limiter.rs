@@ -14,6 +14,7 @@ use crate::border::{
     Mistake, Sized32, add_owner, check_flags, check_limit_zero, check_reserved, checked, drop_owner, guard,
     guard_and_tell, into_handle, object, sized,
 };
+use crate::layout::layout;
 use crate::object::{tidegate_clock, tidegate_concurrency_limiter};
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,7 +43,13 @@ pub struct tidegate_concurrency_limiter_options {
     pub reserved: [u64; 5],
 }
 
-const _: () = assert!(size_of::<tidegate_concurrency_limiter_options>() == 64);
+layout! { tidegate_concurrency_limiter_options: 64 {
+    struct_size: 0,
+    flags: 4,
+    limit: 8,
+    clock: 16,
+    reserved: 24,
+} }
 
 // SAFETY: integers and a pointer, which fill 64 bytes.
 unsafe impl Sized32 for tidegate_concurrency_limiter_options {}
@@ -61,7 +68,12 @@ pub struct tidegate_permit {
     pub reserved: u64,
 }
 
-const _: () = assert!(size_of::<tidegate_permit>() == 32);
+layout! { tidegate_permit: 32 {
+    limiter_id: 0,
+    permits: 8,
+    acquired_at_ns: 16,
+    reserved: 24,
+} }
 
 /// # Safety
 ///

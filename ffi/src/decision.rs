@@ -9,6 +9,7 @@
 //!     }
 
 use crate::border::{Mistake, checked, guard, object};
+use crate::layout::layout;
 use crate::object::tidegate_rate_limiter;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidegate_core::{Decision, Grant, MAX_COST, Status};
@@ -42,7 +43,19 @@ pub struct tidegate_decision {
     pub reserved: [u64; 7],
 }
 
-const _: () = assert!(size_of::<tidegate_decision>() == 128);
+layout! { tidegate_decision: 128 {
+    status: 0,
+    quota: 4,
+    limit: 8,
+    remaining: 16,
+    retry_after_ns: 24,
+    reset_after_ns: 32,
+    limiter_id: 40,
+    cost: 48,
+    granted_at_ns: 56,
+    reset_count: 64,
+    reserved: 72,
+} }
 
 impl From<Decision> for tidegate_decision {
     fn from(decision: Decision) -> Self {

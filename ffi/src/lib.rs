@@ -52,6 +52,7 @@ mod border;
 mod clock;
 mod concurrency_limiter;
 mod decision;
+mod layout;
 mod object;
 mod quota;
 mod rate_limiter;

@@ -12,6 +12,7 @@ use crate::border::{
     Mistake, Sized32, check_flags, check_limit_zero, check_reserved, checked, guard, guard_and_tell, object, sized,
     text,
 };
+use crate::layout::layout;
 use crate::object::tidegate_rate_limiter;
 use crate::rate_limiter::{build, tidegate_rate_limiter_options};
 use std::ffi::c_char;
@@ -74,7 +75,16 @@ pub struct tidegate_quota {
     pub reserved: [u64; 3],
 }
 
-const _: () = assert!(size_of::<tidegate_quota>() == 64);
+layout! { tidegate_quota: 64 {
+    struct_size: 0,
+    flags: 4,
+    limit: 8,
+    period_ns: 16,
+    burst: 24,
+    algorithm: 32,
+    anchor: 36,
+    reserved: 40,
+} }
 
 // SAFETY: integers, which fill 64 bytes.
 unsafe impl Sized32 for tidegate_quota {}

@@ -17,6 +17,7 @@ use crate::border::{
     Mistake, Sized32, add_owner, check_flags, check_reserved, checked, drop_owner, guard, guard_and_tell, into_handle,
     object, sized, text,
 };
+use crate::layout::layout;
 use crate::object::{tidegate_clock, tidegate_rate_limiter};
 use std::ffi::c_char;
 use tidegate_core::{Clock, IntoQuotas, RateLimiter, Status};
@@ -35,7 +36,12 @@ pub struct tidegate_rate_limiter_options {
     pub reserved: [u64; 6],
 }
 
-const _: () = assert!(size_of::<tidegate_rate_limiter_options>() == 64);
+layout! { tidegate_rate_limiter_options: 64 {
+    struct_size: 0,
+    flags: 4,
+    clock: 8,
+    reserved: 16,
+} }
 
 // SAFETY: integers and a pointer, which fill 64 bytes.
 unsafe impl Sized32 for tidegate_rate_limiter_options {}

@@ -1,6 +1,7 @@
 //! # Statistics
 
 use crate::border::{Mistake, checked, guard, object};
+use crate::layout::layout;
 use crate::object::{tidegate_concurrency_limiter, tidegate_rate_limiter};
 use std::time::Duration;
 use tidegate_core::{Stats, Status};
@@ -39,7 +40,22 @@ pub struct tidegate_stats {
     pub reserved: [u64; 19],
 }
 
-const _: () = assert!(size_of::<tidegate_stats>() == 256);
+layout! { tidegate_stats: 256 {
+    allowed: 0,
+    denied: 8,
+    timed_out: 16,
+    cancelled: 24,
+    limit: 32,
+    in_flight: 40,
+    available: 48,
+    waiting: 56,
+    evicted_live: 64,
+    released_ok: 72,
+    released_failed: 80,
+    hold_time_total_ns: 88,
+    hold_time_max_ns: 96,
+    reserved: 104,
+} }
 
 impl From<Stats> for tidegate_stats {
     fn from(stats: Stats) -> Self {
