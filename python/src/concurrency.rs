@@ -73,7 +73,7 @@ impl ConcurrencyLimiter {
         })
     }
 
-    /// Takes permits permits if all can be had now; None if not.
+    /// Takes so many permits if all can be had now, and lends them as one Permit; None if not.
     #[pyo3(signature = (permits = Given::LEFT_OUT), text_signature = "($self, permits=1)")]
     fn try_acquire(&self, permits: Given<'_, '_>) -> PyResult<Option<Permit>> {
         no_panic(|| {
@@ -107,6 +107,7 @@ impl ConcurrencyLimiter {
     }
 
     /// Gives the block's permit back, if the block didn't.
+    #[pyo3(text_signature = "($self, exc_type, exc_value, traceback, /)")]
     fn __exit__(
         &self,
         exc_type: &Bound<'_, PyAny>,

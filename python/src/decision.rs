@@ -67,7 +67,7 @@ impl Decision {
         self.status == Status::Allowed
     }
 
-    /// "allowed", "denied" (not now) or "exceeds_capacity" (never: the cost is more than fits at once).
+    /// One of "allowed", "denied" (not now) and "exceeds_capacity" (never: the cost is more than fits at once).
     #[getter]
     fn status(&self) -> &'static str {
         self.status.name()

@@ -85,6 +85,7 @@ impl Permit {
     }
 
     /// Gives the permits back, if release() didn't.
+    #[pyo3(text_signature = "($self, exc_type, exc_value, traceback, /)")]
     fn __exit__(
         &self,
         exc_type: &Bound<'_, PyAny>,

@@ -120,13 +120,13 @@ impl Quota {
         self.0.burst()
     }
 
-    /// "gcra", "fixed_window", "sliding_window" or "sliding_log".
+    /// One of "gcra", "fixed_window", "sliding_window" and "sliding_log".
     #[getter]
     fn algorithm(&self) -> &'static str {
         self.0.algorithm().name()
     }
 
-    /// "first" or "clock".
+    /// One of "first" and "clock".
     #[getter]
     fn anchor(&self) -> &'static str {
         self.0.anchor().name()

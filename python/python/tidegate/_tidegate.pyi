@@ -1,0 +1,320 @@
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, final
+
+from tidegate.stats import ConcurrencyStats, RateStats
+
+__all__ = [
+    "ConcurrencyLimiter",
+    "Decision",
+    "ManualClock",
+    "Permit",
+    "Quota",
+    "RateLimiter",
+    "__version__",
+]
+
+__version__: str
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_Seconds: TypeAlias = float | timedelta
+_Quotas: TypeAlias = Quota | str | Sequence[Quota | str]
+_Algorithm: TypeAlias = Literal["gcra", "fixed_window", "sliding_window", "sliding_log"]
+_Anchor: TypeAlias = Literal["first", "clock"]
+
+@final
+class Quota:
+    """What a rate limiter enforces: `limit` tokens per `per` seconds, and how.
+
+    limit: tokens per period, 0 to 2**53-1; 0 refuses all.
+    per: the period, in seconds (int or float, rounded up to nanoseconds) or as a timedelta; 1 ns to 8 years.
+    burst: the most tokens at once, for gcra only; the limit where it is None.
+    algorithm: "gcra" (token bucket), "fixed_window", "sliding_window" or "sliding_log".
+    anchor: where fixed windows begin: "first" (at the first admitted call) or "clock" (at multiples of the period since
+    the Unix epoch).
+
+    Quotas are values: equal if they enforce the same, hashable, and str() is a text that parse() reads back.
+    Raises ConfigError, naming the argument.
+    """
+
+    def __new__(
+        cls,
+        limit: SupportsIndex,
+        per: _Seconds,
+        burst: SupportsIndex | None = None,
+        algorithm: _Algorithm = "gcra",
+        anchor: _Anchor = "first",
+    ) -> Quota: ...
+    @classmethod
+    def parse(cls, text: str) -> Quota:
+        """Reads one quota from its text, such as "100/s", "5 per 30s", "100/minute burst 20", "3/2s fixed_window
+        anchor clock".
+
+        The text is limit ("/" | "per") [count] unit ["burst" burst] [algorithm] ["anchor" anchor]; units are ns,
+        us, ms, s, sec, second(s), min, minute(s), h, hour(s), d, day(s), w, week(s).
+        Raises ConfigError, showing the text and the grammar.
+        """
+
+    @classmethod
+    def parse_list(cls, text: str) -> list[Quota]:
+        """Reads one or more quotas that are joined by ";", such as "10/s; 1000/h".
+
+        Raises ConfigError, showing the text and the grammar.
+        """
+
+    @property
+    def limit(self) -> int:
+        """Tokens per period."""
+
+    @property
+    def per(self) -> float:
+        """The period in seconds."""
+
+    @property
+    def period_ns(self) -> int:
+        """The period in nanoseconds, exact."""
+
+    @property
+    def burst(self) -> int:
+        """The most tokens that may be spent at once: the burst for gcra, else the limit."""
+
+    @property
+    def algorithm(self) -> _Algorithm:
+        """One of "gcra", "fixed_window", "sliding_window" and "sliding_log"."""
+
+    @property
+    def anchor(self) -> _Anchor:
+        """One of "first" and "clock"."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Decision:
+    """The answer of a rate limiter to one call; true if the work may go ahead.
+
+    Times are in seconds, rounded up; the exact figures are those that end in _ns. A time that never comes is math.inf
+    in seconds and None in nanoseconds. A copy by pickle has the same figures, but can't be refunded.
+    """
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the work may go ahead."""
+
+    @property
+    def status(self) -> Literal["allowed", "denied", "exceeds_capacity"]:
+        """One of "allowed", "denied" (not now) and "exceeds_capacity" (never: the cost is more than fits at once)."""
+
+    @property
+    def limit(self) -> int:
+        """The limit of the quota that this decision names, in tokens per period."""
+
+    @property
+    def remaining(self) -> int:
+        """Tokens that could be spent now, after this decision; the least over all quotas."""
+
+    @property
+    def retry_after(self) -> float:
+        """Seconds until the same call would be admitted, if nobody else asks: 0.0 when allowed, math.inf for never."""
+
+    @property
+    def retry_after_ns(self) -> int | None:
+        """Nanoseconds until the same call would be admitted, exact; None for never."""
+
+    @property
+    def retry_after_seconds(self) -> int | None:
+        """Whole seconds until the same call would be admitted, rounded up, as an HTTP header Retry-After has them:
+        0 when allowed, at least 1 when refused, None for never.
+        """
+
+    @property
+    def reset_after(self) -> float:
+        """Seconds until nothing counts any more, if nobody asks; the longest over all quotas."""
+
+    @property
+    def reset_after_ns(self) -> int:
+        """Nanoseconds until nothing counts any more, exact."""
+
+    @property
+    def quota(self) -> int:
+        """Which of the limiter's quotas this decision names, from 0: when refused the one to wait for longest, else
+        the one with the least remaining.
+        """
+
+    def __bool__(self) -> bool: ...
+
+@final
+class ManualClock:
+    """A clock that moves only when told: for tests.
+
+    It starts at zero, which is the Unix epoch, and stops at 2**64-1 nanoseconds. Limiters that were given the same
+    clock share its time. Times are seconds (int or float, rounded up to nanoseconds) or a timedelta.
+    """
+
+    def __new__(cls) -> ManualClock: ...
+    def advance(self, seconds: _Seconds) -> None:
+        """Moves the clock on.
+
+        Raises ConfigError for negative or non-finite seconds.
+        """
+
+    def advance_ns(self, ns: SupportsIndex) -> None:
+        """Moves the clock on by whole nanoseconds."""
+
+    def set(self, seconds: _Seconds) -> None:
+        """Sets the time, as a machine's clock is set: a step back counts as no time, and progress from there counts
+        again.
+
+        Raises ConfigError for negative or non-finite seconds.
+        """
+
+    def set_ns(self, ns: SupportsIndex) -> None:
+        """Sets the time in whole nanoseconds, as set() does."""
+
+    @property
+    def now_ns(self) -> int:
+        """The clock's time in nanoseconds, which never goes back."""
+
+@final
+class RateLimiter:
+    """Decides whether work may go ahead, by one or several quotas that all must admit.
+
+    quotas: a Quota, its text ("100/s burst 20", several joined by ";"), or a list of 1 to 16 of them.
+    clock: a ManualClock, for tests; the machine's monotonic clock where it is None.
+
+    Every method may be called from any thread at once; each decision is one atomic step. A cost is a number of tokens,
+    1 to 2**53-1. A wrong value raises ConfigError (a ValueError), a wrong type TypeError; nothing is taken then.
+    """
+
+    def __new__(cls, quotas: _Quotas, *, clock: ManualClock | None = None) -> RateLimiter: ...
+    def try_acquire(self, cost: SupportsIndex = 1) -> bool:
+        """Takes cost tokens if all can be had now, and tells whether it did. The fastest way to ask."""
+
+    def decide(self, cost: SupportsIndex = 1) -> Decision:
+        """Takes cost tokens if all can be had now, and tells the figures."""
+
+    def peek(self, cost: SupportsIndex = 1) -> Decision:
+        """What decide() would answer now, spending nothing; remaining is what is unspent."""
+
+    def refund(self, decision: Decision) -> None:
+        """Gives back what a decision took, as far as no bound is broken: a window takes it back only while it
+        lasts, gcra only what has not come back by itself.
+
+        Raises ConfigError if the decision granted nothing, was refunded before, is another limiter's, or is a copy
+        by pickle.
+        """
+
+    def reset(self) -> None:
+        """Makes everything unspent again. Decisions from before can no longer be refunded to any effect."""
+
+    def reconfigure(self, quotas: _Quotas) -> None:
+        """Changes limits, periods and bursts while in use, from the next call on. What is used stays used.
+
+        Raises ConfigError if a quota is wrong, or the number of quotas, an algorithm or an anchor is not as before.
+        """
+
+    def guard(self, cost: SupportsIndex = 1) -> Callable[[_F], _F]:
+        """Makes a decorator: the function's body runs only if cost tokens can be had when it starts, else Refused
+        is raised.
+
+        For functions, async functions, generators, async generators and methods. ExceedsCapacity, a Refused, is
+        raised where cost is more than fits at once. The exception's decision has the figures.
+        """
+
+    def _admit(self, cost: int) -> None:
+        """Takes cost tokens or raises Refused: what a guard does."""
+
+    @property
+    def quotas(self) -> tuple[Quota, ...]:
+        """The quotas, in the order of the list."""
+
+    @property
+    def quota(self) -> Quota:
+        """The quota; the first one where there are several."""
+
+    def stats(self) -> RateStats:
+        """What was allowed and denied since the limiter was built, in calls."""
+
+@final
+class Permit:
+    """Permits held: given back once, by release() or at the end of a with block, on any thread.
+
+    In a with block, an exception that leaves it counts as failed work (GeneratorExit doesn't: it only ends a generator
+    early). One that is dropped while held is released, with a ResourceWarning.
+    """
+
+    @property
+    def permits(self) -> int:
+        """How many permits this holds, or held."""
+
+    @property
+    def released(self) -> bool:
+        """Whether they were given back."""
+
+    def release(self, ok: bool = True) -> None:
+        """Gives the permits back; ok tells the statistics whether the work went well.
+
+        Raises ConfigError if they were given back before.
+        """
+
+    def __enter__(self) -> Permit: ...
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None, /
+    ) -> None:
+        """Gives the permits back, if release() didn't."""
+
+@final
+class ConcurrencyLimiter:
+    """Lends at most limit permits at once.
+
+    limit: 0 to 2**31-1; 0 refuses all.
+    track_hold_time: whether stats() tells how long permits are held, at the price of two clock readings each.
+    clock: the clock of the hold times: a ManualClock, for tests, or None for the machine's monotonic clock.
+
+    `with limiter:` holds one permit, which it yields, and raises Refused at once where none is free. Blocks may be
+    nested and overlap on threads, in tasks and in generators. Every method may be called from any thread at once. A
+    wrong value raises ConfigError (a ValueError), a wrong type TypeError; nothing is taken then.
+    """
+
+    def __new__(
+        cls, limit: SupportsIndex, *, track_hold_time: bool = False, clock: ManualClock | None = None
+    ) -> ConcurrencyLimiter: ...
+    def try_acquire(self, permits: SupportsIndex = 1) -> Permit | None:
+        """Takes so many permits if all can be had now, and lends them as one Permit; None if not."""
+
+    def guard(self, cost: SupportsIndex = 1) -> Callable[[_F], _F]:
+        """Makes a decorator: the function's body runs only if cost permits can be had when it starts, else Refused
+        is raised. They are held until the body ends.
+
+        For functions, async functions, generators, async generators and methods. ExceedsCapacity, a Refused, is
+        raised where cost is more than the limit.
+        """
+
+    def _admit(self, permits: int) -> Permit:
+        """Takes permits or raises Refused: what a guard does."""
+
+    @property
+    def limit(self) -> int:
+        """How many permits may be out at once. Can be set at any time, and never waits: permits that are out stay
+        out.
+        """
+
+    @limit.setter
+    def limit(self, limit: SupportsIndex) -> None: ...
+    @property
+    def in_flight(self) -> int:
+        """How many permits are out."""
+
+    @property
+    def available(self) -> int:
+        """How many permits could be taken now; 0 while more are out than a lowered limit."""
+
+    def stats(self) -> ConcurrencyStats:
+        """What was allowed, denied and released since the limiter was built, in calls, and what is out now."""
+
+    def __enter__(self) -> Permit: ...
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None, /
+    ) -> None:
+        """Gives the block's permit back, if the block didn't."""
