@@ -1,1 +1,42 @@
-//! Being built.
+//! The native half of the npm package: the core's limiters as opaque handles, and functions over them.
+//!
+//! `lib/*.js` is the API; nothing here is called by users. What is called for each request is a raw callback
+//! ([`function`]); the rest goes through `#[napi]`. Both give up by throwing an error with a code, which `lib/errors.js`
+//! turns into one of the package's own:
+//!
+//! | code | meaning | message |
+//! | --- | --- | --- |
+//! | `InvalidArg` | the caller's mistake | `ARGUMENT: got VALUE; allowed: WHAT`; empty from a raw callback |
+//! | `GenericFailure` | a panic | what the panic said |
+
+mod clock;
+mod concurrency_limiter;
+mod function;
+mod handle;
+mod quota;
+mod rate_limiter;
+
+use function::export;
+use napi::bindgen_prelude::{Env, Object};
+use napi_derive::napi;
+
+/// Adds the raw callbacks, once for each environment that loads the library.
+#[napi(module_exports)]
+pub fn export_functions(env: Env, exports: Object) -> napi::Result<()> {
+    export::<rate_limiter::TryAcquire>(&env, &exports)?;
+    export::<rate_limiter::Decide>(&env, &exports)?;
+    export::<rate_limiter::Peek>(&env, &exports)?;
+    export::<concurrency_limiter::TryAcquire>(&env, &exports)?;
+    export::<concurrency_limiter::Release>(&env, &exports)
+}
+
+/// The version of this library, which must be that of the package around it.
+#[napi(catch_unwind)]
+pub fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// The caller's mistake, as the core tells it.
+fn mistake(error: tidegate::Error) -> napi::Error {
+    napi::Error::new(napi::Status::InvalidArg, error.to_string())
+}

@@ -1,0 +1,36 @@
+'use strict';
+
+const { ManualClock } = require('./lib/clock.js');
+const { ConcurrencyLimiter } = require('./lib/concurrency-limiter.js');
+const { Decision, NEVER_NS } = require('./lib/decision.js');
+const {
+  ClosedError,
+  ConfigError,
+  ExceedsCapacityError,
+  InternalError,
+  QueueFullError,
+  RefusedError,
+  TidegateError,
+  TimedOutError,
+} = require('./lib/errors.js');
+const { Permit } = require('./lib/permit.js');
+const { Quota } = require('./lib/quota.js');
+const { RateLimiter } = require('./lib/rate-limiter.js');
+
+module.exports = {
+  ClosedError,
+  ConcurrencyLimiter,
+  ConfigError,
+  Decision,
+  ExceedsCapacityError,
+  InternalError,
+  ManualClock,
+  NEVER_NS,
+  Permit,
+  QueueFullError,
+  Quota,
+  RateLimiter,
+  RefusedError,
+  TidegateError,
+  TimedOutError,
+};

@@ -1,0 +1,20 @@
+// The same classes as for require(): a permit of one is a permit of the other.
+import tidegate from './index.js';
+
+export const {
+  ClosedError,
+  ConcurrencyLimiter,
+  ConfigError,
+  Decision,
+  ExceedsCapacityError,
+  InternalError,
+  ManualClock,
+  NEVER_NS,
+  Permit,
+  QueueFullError,
+  Quota,
+  RateLimiter,
+  RefusedError,
+  TidegateError,
+  TimedOutError,
+} = tidegate;

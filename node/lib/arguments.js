@@ -1,0 +1,120 @@
+'use strict';
+
+const { misconfigured, outOfRange, wrongType } = require('./errors.js');
+
+/** The largest cost, number of permits, limit or burst. */
+const MOST = Number.MAX_SAFE_INTEGER;
+/** The latest time of a clock, in nanoseconds. */
+const LAST_NS = 2n ** 64n - 1n;
+/** The longest period, in nanoseconds: 8 years of 365 days. */
+const LONGEST_PERIOD_NS = 8n * 365n * 86_400n * 1_000_000_000n;
+const NS_PER_MS = 1_000_000;
+
+/** A whole number in a range; `refuse` makes the error if it is outside. */
+function whole(name, value, least, most, refuse = outOfRange) {
+  const allowed = `a whole number from ${least} to ${most}`;
+  if (typeof value !== 'number') throw wrongType(name, value, allowed);
+  if (!Number.isInteger(value) || value < least || value > most) throw refuse(name, value, allowed);
+  return value;
+}
+
+/** A cost or a number of permits. */
+function count(name, value) {
+  return whole(name, value, 1, MOST);
+}
+
+/** The error for a cost or a number of permits that the native library has found to be wrong. */
+function wrongCount(name, value) {
+  try {
+    count(name, value);
+  } catch (error) {
+    return error;
+  }
+  return outOfRange(name, value, 'none');
+}
+
+/** Milliseconds as nanoseconds, rounded up. */
+function nsFromMs(ms) {
+  const ns = ms * NS_PER_MS;
+  const nearest = Math.round(ns);
+  // 1.1 ms are 1,100,000 ns, though the double is a little above: what is off by no more than the double itself is exact.
+  return BigInt(Math.abs(ns - nearest) <= ns * Number.EPSILON ? nearest : Math.ceil(ns));
+}
+
+/** A period in milliseconds, as nanoseconds. */
+function periodFromMs(name, value) {
+  const most = Number(LONGEST_PERIOD_NS) / NS_PER_MS;
+  const allowed = `a number of milliseconds above 0, up to ${most} (8 years)`;
+  if (typeof value !== 'number') throw wrongType(name, value, allowed);
+  if (!(value > 0 && value <= most)) throw misconfigured(name, value, allowed);
+  return nsFromMs(value);
+}
+
+/** A period in nanoseconds: a bigint, or a number that is exact. */
+function periodFromNs(name, value) {
+  return nanoseconds(name, value, 1n, LONGEST_PERIOD_NS, misconfigured);
+}
+
+/** A time of a clock in milliseconds, as nanoseconds. */
+function timeFromMs(name, value) {
+  const most = Math.floor(Number(LAST_NS) / NS_PER_MS);
+  const allowed = `a number of milliseconds from 0 to ${most}`;
+  if (typeof value !== 'number') throw wrongType(name, value, allowed);
+  if (!(value >= 0 && value <= most)) throw outOfRange(name, value, allowed);
+  return nsFromMs(value);
+}
+
+/** A time of a clock in nanoseconds. */
+function timeFromNs(name, value) {
+  return nanoseconds(name, value, 0n, LAST_NS, outOfRange);
+}
+
+function nanoseconds(name, value, least, most, refuse) {
+  const allowed = `a bigint from ${least} to ${most}, or a whole number in that range up to ${MOST}`;
+  if (typeof value !== 'bigint' && typeof value !== 'number') throw wrongType(name, value, allowed);
+  const exact = typeof value === 'bigint' || Number.isSafeInteger(value);
+  if (!exact || value < least || value > most) throw refuse(name, value, allowed);
+  return BigInt(value);
+}
+
+function oneOf(name, value, names) {
+  const allowed = names.join(', ');
+  if (typeof value !== 'string') throw wrongType(name, value, allowed);
+  if (!names.includes(value)) throw misconfigured(name, value, allowed);
+  return value;
+}
+
+function boolean(name, value) {
+  if (typeof value !== 'boolean') throw wrongType(name, value, 'true, false');
+  return value;
+}
+
+function callable(name, value) {
+  if (typeof value !== 'function') throw wrongType(name, value, 'a function');
+  return value;
+}
+
+/** An object whose properties are all known: a name that is misspelt is not to be passed over. */
+function record(name, value, known) {
+  if (value === null || typeof value !== 'object') throw wrongType(name, value, `an object with ${known.join(', ')}`);
+  for (const property of Object.keys(value)) {
+    if (!known.includes(property)) throw wrongType(property, value[property], `one of ${known.join(', ')}`);
+  }
+  return value;
+}
+
+module.exports = {
+  MOST,
+  LAST_NS,
+  whole,
+  count,
+  wrongCount,
+  periodFromMs,
+  periodFromNs,
+  timeFromMs,
+  timeFromNs,
+  oneOf,
+  boolean,
+  callable,
+  record,
+};

@@ -1,0 +1,60 @@
+'use strict';
+
+const { spent, wrongType } = require('./errors.js');
+
+const STATUS = ['allowed', 'denied', 'exceeds_capacity'];
+const NEVER_NS = 2n ** 64n - 1n;
+
+/** Where the native library writes the figures of a decision (`words` in src/rate_limiter.rs). */
+const figures = new ArrayBuffer(80);
+const doubles = new Float64Array(figures, 0, 6);
+const integers = new BigUint64Array(figures, 48, 4);
+
+const OURS = Symbol('made by a limiter');
+
+/** The grant that a decision bears, which it gives up. */
+let takeGrant;
+
+class Decision {
+  #limiter;
+  #grant;
+
+  /** Reads what was just written to `figures`; `limiter` may refund it if it granted. */
+  constructor(ours, limiter, cost) {
+    if (ours !== OURS) throw wrongType('Decision', ours, 'decide and peek, which make decisions');
+    const granted = doubles[0] === 0;
+    this.allowed = granted;
+    this.status = STATUS[doubles[0]];
+    this.limit = doubles[2];
+    this.remaining = doubles[3];
+    this.retryAfterMs = doubles[4];
+    this.retryAfterNs = integers[0];
+    this.resetAfterMs = doubles[5];
+    this.resetAfterNs = integers[1];
+    this.quota = doubles[1];
+    Object.freeze(this);
+    if (granted && limiter !== undefined) {
+      this.#limiter = limiter;
+      this.#grant = { cost, grantedAtNs: integers[2], resetCount: Number(integers[3]) };
+    }
+  }
+
+  static {
+    takeGrant = (decision, limiter) => {
+      const allowed = 'a decision of this limiter that granted, once';
+      if (decision === null || typeof decision !== 'object' || !(#grant in decision)) {
+        throw wrongType('decision', decision, allowed);
+      }
+      if (decision.#limiter === undefined) throw spent('decision', 'one that granted nothing', allowed);
+      if (decision.#limiter !== limiter) throw spent('decision', 'one of another limiter', allowed);
+      const grant = decision.#grant;
+      if (grant === undefined) throw spent('decision', 'one that was refunded before', allowed);
+      decision.#grant = undefined;
+      return grant;
+    };
+  }
+}
+
+const decided = (limiter, cost) => new Decision(OURS, limiter, cost);
+
+module.exports = { Decision, NEVER_NS, figures, decided, takeGrant };

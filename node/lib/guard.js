@@ -1,0 +1,87 @@
+'use strict';
+
+/**
+ * A function that enters before each call of `fn` and leaves after it.
+ *
+ * `enter` throws to refuse, or returns what to call when the work is over: `leave(ok)`, or nothing. The work of an async
+ * function is over when its promise settles, that of a generator when it has returned or thrown or was closed.
+ */
+function guarded(fn, enter) {
+  const wrapper = wrap(kindOf(fn), fn, enter);
+  const { name, length } = Object.getOwnPropertyDescriptors(fn);
+  if (name) Object.defineProperty(wrapper, 'name', name);
+  if (length) Object.defineProperty(wrapper, 'length', length);
+  return wrapper;
+}
+
+/** `Function`, `AsyncFunction`, `GeneratorFunction` or `AsyncGeneratorFunction`, of whichever realm. */
+function kindOf(fn) {
+  return Object.prototype.toString.call(fn).slice('[object '.length, -1);
+}
+
+function wrap(kind, fn, enter) {
+  switch (kind) {
+    case 'AsyncFunction': // So that a refusal is a rejection.
+      return async function (...args) {
+        return during(enter(), () => fn.apply(this, args));
+      };
+    case 'GeneratorFunction':
+      return function* (...args) {
+        const leave = enter();
+        let ok = true;
+        try {
+          return yield* fn.apply(this, args);
+        } catch (error) {
+          ok = false;
+          throw error;
+        } finally {
+          leave?.(ok);
+        }
+      };
+    case 'AsyncGeneratorFunction':
+      return async function* (...args) {
+        const leave = enter();
+        let ok = true;
+        try {
+          return yield* fn.apply(this, args);
+        } catch (error) {
+          ok = false;
+          throw error;
+        } finally {
+          leave?.(ok);
+        }
+      };
+    default:
+      return function (...args) {
+        return during(enter(), () => fn.apply(this, args));
+      };
+  }
+}
+
+/** Runs the work and leaves after it; if it returned a promise (or anything with `then`), when that settles. */
+function during(leave, work) {
+  if (leave === undefined) return work();
+  let result;
+  try {
+    result = work();
+    if (typeof result?.then !== 'function') {
+      leave(true);
+      return result;
+    }
+  } catch (error) {
+    leave(false);
+    throw error;
+  }
+  return Promise.resolve(result).then(
+    (value) => {
+      leave(true);
+      return value;
+    },
+    (error) => {
+      leave(false);
+      throw error;
+    },
+  );
+}
+
+module.exports = { guarded, during };

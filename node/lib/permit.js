@@ -1,0 +1,64 @@
+'use strict';
+
+const { boolean } = require('./arguments.js');
+const { fromNative, spent, wrongType } = require('./errors.js');
+const { concurrencyRelease } = require('./native.js');
+
+const OURS = Symbol('made by a limiter');
+
+/** Gives back what was forgotten. What it keeps of a permit is not the permit. */
+const forgotten = new FinalizationRegistry((held) => {
+  concurrencyRelease(held.limiter, held.permits, true, held.taken);
+  process.emitWarning(
+    'A Permit was collected that had not been released. It is released now, later than it could be.',
+    {
+      type: 'TidegateWarning',
+      code: 'TIDEGATE_PERMIT_FORGOTTEN',
+    },
+  );
+});
+
+class Permit {
+  /** What to give back, or undefined once it was. */
+  #held;
+
+  /** `limiter` is its handle, `taken` what the native tryAcquire returned. */
+  constructor(ours, limiter, permits, taken) {
+    if (ours !== OURS) throw wrongType('Permit', ours, 'tryAcquire, which makes permits');
+    this.#held = { limiter, permits, taken };
+    forgotten.register(this, this.#held, this.#held);
+  }
+
+  get permits() {
+    return this.#held?.permits ?? 0;
+  }
+
+  release(ok = true) {
+    boolean('ok', ok);
+    if (this.#held === undefined) throw spent('permit', 'one that was released before', 'a permit that is still held');
+    const held = this.#held;
+    this.#held = undefined;
+    forgotten.unregister(held);
+    try {
+      concurrencyRelease(held.limiter, held.permits, ok, held.taken);
+    } catch (error) {
+      throw fromNative(error, () => spent('permit', `one of ${held.permits}`, 'a permit that is still held'));
+    }
+  }
+
+  static {
+    if (Symbol.dispose) {
+      Object.defineProperty(Permit.prototype, Symbol.dispose, {
+        value: function dispose() {
+          if (this.#held !== undefined) this.release();
+        },
+        configurable: true,
+        writable: true,
+      });
+    }
+  }
+}
+
+const permit = (limiter, permits, taken) => new Permit(OURS, limiter, permits, taken);
+
+module.exports = { Permit, permit };

@@ -1,0 +1,71 @@
+'use strict';
+
+const { MOST, oneOf, periodFromMs, periodFromNs, record, whole } = require('./arguments.js');
+const { attempt, misconfigured, wrongType } = require('./errors.js');
+const native = require('./native.js');
+
+const PARTS = ['limit', 'perMs', 'periodNs', 'burst', 'algorithm', 'anchor'];
+const ALGORITHMS = ['gcra', 'fixed_window', 'sliding_window', 'sliding_log'];
+const ANCHORS = ['first', 'clock'];
+const FORMS = "a Quota, its text such as '100/s', or { limit, perMs, burst }";
+
+class Quota {
+  #text;
+
+  constructor(quota) {
+    const exact = attempt(() => native.parseQuota(textOf(quota)));
+    this.#text = exact.text;
+    this.limit = exact.limit;
+    this.perMs = Number(exact.periodNs) / 1e6;
+    this.periodNs = exact.periodNs;
+    this.burst = exact.burst;
+    this.algorithm = exact.algorithm;
+    this.anchor = exact.anchor;
+    Object.freeze(this);
+  }
+
+  static parse(text) {
+    return new Quota(requireText(text));
+  }
+
+  static parseList(text) {
+    requireText(text);
+    return attempt(() => native.parseQuotas(text)).map((exact) => new Quota(exact.text));
+  }
+
+  toString() {
+    return this.#text;
+  }
+}
+
+function requireText(text) {
+  if (typeof text !== 'string') throw wrongType('text', text, "a string such as '100/s' or '5 per 30s'");
+  return text;
+}
+
+/** A quota in any form, as text that says it exactly. */
+function textOf(quota) {
+  if (typeof quota === 'string') return quota;
+  if (quota instanceof Quota) return quota.toString();
+  if (quota === null || typeof quota !== 'object' || Array.isArray(quota)) throw wrongType('quota', quota, FORMS);
+  const { limit, burst, algorithm = 'gcra', anchor = 'first' } = record('quota', quota, PARTS);
+  const words = [`${whole('limit', limit, 0, MOST, misconfigured)}/${period(quota)}ns`];
+  if (burst !== undefined) words.push(`burst ${whole('burst', burst, 1, MOST, misconfigured)}`);
+  words.push(oneOf('algorithm', algorithm, ALGORITHMS), `anchor ${oneOf('anchor', anchor, ANCHORS)}`);
+  return words.join(' ');
+}
+
+function period({ perMs, periodNs }) {
+  if (periodNs === undefined) return periodFromMs('perMs', perMs);
+  if (perMs !== undefined) throw misconfigured('perMs', perMs, 'undefined where periodNs is given');
+  return periodFromNs('periodNs', periodNs);
+}
+
+/** Whatever a rate limiter may be built from, as a list of texts. */
+function textsOf(quotas) {
+  if (typeof quotas === 'string') return Quota.parseList(quotas).map(String);
+  const list = Array.isArray(quotas) ? quotas : [quotas];
+  return list.map(textOf);
+}
+
+module.exports = { Quota, textsOf };
