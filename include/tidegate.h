@@ -232,7 +232,7 @@ typedef struct tidegate_rate_limiter_options {
  *
  * since 1
  */
-int32_t tidegate_rate_limiter_parse(const char *quotas,
+int32_t tidegate_rate_limiter_parse(const char *text,
                                     size_t length,
                                     const struct tidegate_rate_limiter_options *options,
                                     tidegate_rate_limiter **limiter_out,
@@ -268,7 +268,7 @@ int32_t tidegate_rate_limiter_reset(const tidegate_rate_limiter *limiter);
  * since 1
  */
 int32_t tidegate_rate_limiter_reconfigure_text(const tidegate_rate_limiter *limiter,
-                                               const char *quotas,
+                                               const char *text,
                                                size_t length,
                                                char *error,
                                                size_t error_size);
@@ -600,7 +600,7 @@ typedef struct tidegate_quota {
  *
  * since 1
  */
-int32_t tidegate_quota_parse(const char *quotas,
+int32_t tidegate_quota_parse(const char *text,
                              size_t length,
                              struct tidegate_quota *quotas_out,
                              size_t capacity,

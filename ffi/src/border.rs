@@ -182,16 +182,16 @@ pub(crate) unsafe fn drop_owner<T>(handle: *mut T) {
     });
 }
 
-/// A text of the caller's. NULL is an empty text if its length is 0.
+/// The text of quotas that the caller gives. NULL is an empty text if its length is 0.
 ///
 /// # Safety
 ///
 /// `text` is NULL or may be read for `length` bytes until the caller's own call ends.
-pub(crate) unsafe fn text<'a>(text: *const c_char, length: usize, argument: &str) -> Result<&'a str, Mistake> {
+pub(crate) unsafe fn quota_text<'a>(text: *const c_char, length: usize) -> Result<&'a str, Mistake> {
     if length == 0 {
         return Ok("");
     }
-    let start = checked(text.cast_mut(), argument)?;
+    let start = checked(text.cast_mut(), "text")?;
     if isize::try_from(length).is_err() {
         let allowed = format_args!("at most {}", isize::MAX);
         return Err(Mistake::new(Status::InvalidMemory, "length", length, allowed));
@@ -200,7 +200,7 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, length: usize, argument: &str
     let bytes = unsafe { std::slice::from_raw_parts(start.cast::<u8>(), length) };
     std::str::from_utf8(bytes).map_err(|_| {
         let lossy = String::from_utf8_lossy(bytes);
-        Mistake::new(Status::InvalidOption, argument, format_args!("{lossy:?}"), "text in UTF-8")
+        Mistake::new(Status::InvalidOption, "quota", format_args!("{lossy:?}"), "text in UTF-8")
     })
 }
 

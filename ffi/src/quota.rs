@@ -9,8 +9,8 @@
 //! - sliding_log: at most L in every interval of length P, exactly. Remembers each grant: L up to 2^24, 8 bytes each.
 
 use crate::border::{
-    Mistake, Sized32, check_flags, check_limit_zero, check_reserved, checked, guard, guard_and_tell, object, sized,
-    text,
+    Mistake, Sized32, check_flags, check_limit_zero, check_reserved, checked, guard, guard_and_tell, object,
+    quota_text, sized,
 };
 use crate::layout::layout;
 use crate::object::tidegate_rate_limiter;
@@ -154,8 +154,8 @@ impl TryFrom<&Quota> for tidegate_quota {
 /// `quotas` is NULL or may be read for `count` such elements.
 unsafe fn read_all(quotas: *const tidegate_quota, count: usize) -> Result<Vec<Quota>, Mistake> {
     if count == 0 || count > TIDEGATE_MAX_QUOTAS {
-        let allowed = format_args!("1 to {TIDEGATE_MAX_QUOTAS}");
-        return Err(Mistake::new(Status::InvalidOption, "count", count, allowed));
+        let allowed = format_args!("1 to {TIDEGATE_MAX_QUOTAS} quotas");
+        return Err(Mistake::new(Status::InvalidOption, "quotas", format_args!("{count} quotas"), allowed));
     }
     // SAFETY: as the caller vouches.
     let (first, stride) = unsafe { sized(quotas, "quotas") }?;
@@ -206,7 +206,7 @@ unsafe fn write_all(
 /// since 1
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tidegate_quota_parse(
-    quotas: *const c_char,
+    text: *const c_char,
     length: usize,
     quotas_out: *mut tidegate_quota,
     capacity: usize,
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn tidegate_quota_parse(
 ) -> i32 {
     let body = || {
         // SAFETY: the header asks for a text of this length.
-        let quotas = Quota::parse_list(unsafe { text(quotas, length, "quotas") }?)?;
+        let quotas = Quota::parse_list(unsafe { quota_text(text, length) }?)?;
         // SAFETY: the header asks for places to write to.
         unsafe { write_all(&quotas, quotas_out, capacity, count_out) }
     };

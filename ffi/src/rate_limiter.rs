@@ -15,7 +15,7 @@
 
 use crate::border::{
     Mistake, Sized32, add_owner, check_flags, check_reserved, checked, drop_owner, guard, guard_and_tell, into_handle,
-    object, sized, text,
+    object, quota_text, sized,
 };
 use crate::layout::layout;
 use crate::object::{tidegate_clock, tidegate_rate_limiter};
@@ -97,7 +97,7 @@ pub(crate) unsafe fn build(
 /// since 1
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tidegate_rate_limiter_parse(
-    quotas: *const c_char,
+    text: *const c_char,
     length: usize,
     options: *const tidegate_rate_limiter_options,
     limiter_out: *mut *mut tidegate_rate_limiter,
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn tidegate_rate_limiter_parse(
 ) -> i32 {
     let body = || {
         // SAFETY: the header asks for a text of this length.
-        let quotas = unsafe { text(quotas, length, "quotas") }?;
+        let quotas = unsafe { quota_text(text, length) }?;
         // SAFETY: the header asks for options or NULL, and for a place to write to.
         unsafe { build(quotas, options, limiter_out) }
     };
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn tidegate_rate_limiter_reset(limiter: *const tidegate_ra
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tidegate_rate_limiter_reconfigure_text(
     limiter: *const tidegate_rate_limiter,
-    quotas: *const c_char,
+    text: *const c_char,
     length: usize,
     error: *mut c_char,
     error_size: usize,
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn tidegate_rate_limiter_reconfigure_text(
         // SAFETY: the header asks for a live handle.
         let limiter = unsafe { object(limiter, "limiter") }?;
         // SAFETY: the header asks for a text of this length.
-        let quotas = unsafe { text(quotas, length, "quotas") }?;
+        let quotas = unsafe { quota_text(text, length) }?;
         limiter.0.reconfigure(quotas)?;
         Ok(Status::Allowed)
     };
