@@ -578,7 +578,7 @@ typedef struct tidegate_quota {
     uint32_t flags;
     /** Tokens per period: 1 to TIDEGATE_MAX_COST, or 0 with TIDEGATE_QUOTA_LIMIT_ZERO. */
     uint64_t limit;
-    /** The period: 1 ns to 8 years of 365 days. */
+    /** The period: 1 ns to 2 years of 365 days. */
     uint64_t period_ns;
     /** The most tokens that may be spent at once: 1 to TIDEGATE_MAX_COST, and only with gcra; 0 for as many as limit. */
     uint64_t burst;

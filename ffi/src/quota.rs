@@ -63,7 +63,7 @@ pub struct tidegate_quota {
     pub flags: u32,
     /// Tokens per period: 1 to TIDEGATE_MAX_COST, or 0 with TIDEGATE_QUOTA_LIMIT_ZERO.
     pub limit: u64,
-    /// The period: 1 ns to 8 years of 365 days.
+    /// The period: 1 ns to 2 years of 365 days.
     pub period_ns: u64,
     /// The most tokens that may be spent at once: 1 to TIDEGATE_MAX_COST, and only with gcra; 0 for as many as limit.
     pub burst: u64,

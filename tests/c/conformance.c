@@ -1,0 +1,548 @@
+/* Runs vector files through the C ABI and prints the canonical transcript (docs/design.md, section 12, "Vectors").
+ * usage: conformance_c FILE...
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidegate.h"
+
+enum { MAX_WORDS = 256 };
+
+/* A limiter of the script; one of the two is set. */
+typedef struct {
+    char *name;
+    tidegate_rate_limiter *rate;
+    tidegate_concurrency_limiter *concurrency;
+    bool tracks_hold_time;
+} Limiter;
+
+/* What was kept under an ID: a decision, or a permit and its limiter. */
+typedef struct {
+    char *name;
+    tidegate_decision decision;
+    tidegate_permit permit;
+    const tidegate_concurrency_limiter *lender;
+} Kept;
+
+typedef struct {
+    tidegate_clock *clock;
+    Limiter *limiters;
+    size_t limiter_count;
+    Kept *kept;
+    size_t kept_count;
+} Script;
+
+static const char *file_name;
+static long line_number;
+static char error_text[TIDEGATE_ERROR_SIZE];
+
+/* The script itself is wrong. */
+static _Noreturn void fault(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s:%ld: ", file_name, line_number);
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n");
+    va_end(arguments);
+    exit(2);
+}
+
+static void *grown(void *array, size_t count, size_t size) {
+    void *larger = realloc(array, (count + 1) * size);
+    if (larger == NULL) {
+        fault("no memory");
+    }
+    memset((char *)larger + count * size, 0, size);
+    return larger;
+}
+
+static char *copy_of(const char *text) {
+    char *copy = strdup(text);
+    if (copy == NULL) {
+        fault("no memory");
+    }
+    return copy;
+}
+
+static void empty(Script *script) {
+    for (size_t i = 0; i < script->limiter_count; i++) {
+        tidegate_rate_limiter_free(script->limiters[i].rate);
+        tidegate_concurrency_limiter_free(script->limiters[i].concurrency);
+        free(script->limiters[i].name);
+    }
+    for (size_t i = 0; i < script->kept_count; i++) {
+        free(script->kept[i].name);
+    }
+    free(script->limiters);
+    free(script->kept);
+    tidegate_clock_free(script->clock);
+    *script = (Script){0};
+}
+
+static Limiter *limiter_named(Script *script, const char *name) {
+    for (size_t i = 0; i < script->limiter_count; i++) {
+        if (strcmp(script->limiters[i].name, name) == 0) {
+            return &script->limiters[i];
+        }
+    }
+    fault("no limiter %s", name);
+}
+
+static const tidegate_rate_limiter *rate_named(Script *script, const char *name) {
+    const Limiter *limiter = limiter_named(script, name);
+    if (limiter->rate == NULL) {
+        fault("%s is no rate limiter", name);
+    }
+    return limiter->rate;
+}
+
+/* The place for a limiter, under a name that may have been another's before. */
+static Limiter *new_limiter(Script *script, const char *name) {
+    for (size_t i = 0; i < script->limiter_count; i++) {
+        Limiter *old = &script->limiters[i];
+        if (strcmp(old->name, name) == 0) {
+            tidegate_rate_limiter_free(old->rate);
+            tidegate_concurrency_limiter_free(old->concurrency);
+            *old = (Limiter){.name = old->name};
+            return old;
+        }
+    }
+    script->limiters = grown(script->limiters, script->limiter_count, sizeof(Limiter));
+    Limiter *limiter = &script->limiters[script->limiter_count++];
+    limiter->name = copy_of(name);
+    return limiter;
+}
+
+static Kept *kept_named(Script *script, const char *name) {
+    for (size_t i = 0; i < script->kept_count; i++) {
+        if (strcmp(script->kept[i].name, name) == 0) {
+            return &script->kept[i];
+        }
+    }
+    fault("nothing was kept as %s", name);
+}
+
+static Kept *new_kept(Script *script, const char *name) {
+    for (size_t i = 0; i < script->kept_count; i++) {
+        if (strcmp(script->kept[i].name, name) == 0) {
+            return &script->kept[i];
+        }
+    }
+    script->kept = grown(script->kept, script->kept_count, sizeof(Kept));
+    Kept *kept = &script->kept[script->kept_count++];
+    kept->name = copy_of(name);
+    return kept;
+}
+
+static uint64_t number(const char *text) {
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (*text == '\0' || *end != '\0') {
+        fault("%s is no number", text);
+    }
+    return value;
+}
+
+/* The value of `name=value` among the words, or NULL. */
+static const char *option(char **words, int count, const char *name) {
+    size_t length = strlen(name);
+    for (int i = 0; i < count; i++) {
+        if (strncmp(words[i], name, length) == 0 && words[i][length] == '=') {
+            return words[i] + length + 1;
+        }
+    }
+    return NULL;
+}
+
+static uint64_t number_option(char **words, int count, const char *name, uint64_t otherwise) {
+    const char *value = option(words, count, name);
+    return value == NULL ? otherwise : number(value);
+}
+
+/* Decodes %XX in place and returns the length; the text may hold NULs. */
+static size_t decode(char *text) {
+    char *to = text;
+    for (const char *from = text; *from != '\0'; to++) {
+        char digits[3] = {0};
+        if (*from == '%' && sscanf(from, "%%%2[0-9A-Fa-f]", digits) == 1 && digits[1] != '\0') {
+            *to = (char)strtol(digits, NULL, 16);
+            from += 3;
+        } else {
+            *to = *from++;
+        }
+    }
+    *to = '\0';
+    return (size_t)(to - text);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- answers */
+
+static void say_error(const char *argument) {
+    printf("%ld error %s\n", line_number, argument);
+}
+
+/* Prints the argument that an error text begins with. */
+static void say_told_error(void) {
+    error_text[strcspn(error_text, ":")] = '\0';
+    say_error(error_text);
+}
+
+/* Prints `ok`, or the argument that a status is about. */
+static void say_done(int32_t status) {
+    switch (status) {
+    case TIDEGATE_OK:
+        printf("%ld ok\n", line_number);
+        break;
+    case TIDEGATE_ERROR_PERMIT:
+        say_error("permit");
+        break;
+    case TIDEGATE_ERROR_DECISION:
+        say_error("decision");
+        break;
+    default:
+        fault("unexpected status %s", tidegate_status_name(status));
+    }
+}
+
+static void say_told(int32_t status) {
+    if (status < 0) {
+        say_told_error();
+    } else {
+        printf("%ld ok\n", line_number);
+    }
+}
+
+static void say_try(int32_t status, const char *argument) {
+    if (status == TIDEGATE_ERROR_COST) {
+        say_error(argument);
+    } else if (status < 0) {
+        fault("unexpected status %s", tidegate_status_name(status));
+    } else {
+        printf("%ld %s\n", line_number, status == TIDEGATE_ALLOWED ? "allowed" : "refused");
+    }
+}
+
+static void say_decision(int32_t status, const tidegate_decision *decision) {
+    if (status == TIDEGATE_ERROR_COST) {
+        say_error("cost");
+        return;
+    }
+    if (status < 0 || status != decision->status) {
+        fault("unexpected status %s", tidegate_status_name(status));
+    }
+    printf("%ld %s limit=%" PRIu64 " remaining=%" PRIu64 " retry_after=", line_number, tidegate_status_name(status),
+           decision->limit, decision->remaining);
+    if (decision->retry_after_ns == TIDEGATE_NEVER_NS) {
+        printf("never");
+    } else {
+        printf("%" PRIu64, decision->retry_after_ns);
+    }
+    printf(" reset_after=%" PRIu64 " quota=%" PRIu32 "\n", decision->reset_after_ns, decision->quota);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- quotas */
+
+static uint32_t algorithm_named(const char *name) {
+    static const char *const names[] = {"gcra", "fixed_window", "sliding_window", "sliding_log"};
+    for (uint32_t i = 0; name != NULL && i < 4; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return TIDEGATE_ALGORITHM_GCRA + i;
+        }
+    }
+    return name == NULL ? TIDEGATE_ALGORITHM_DEFAULT : UINT32_MAX;
+}
+
+static uint32_t anchor_named(const char *name) {
+    if (name == NULL) {
+        return TIDEGATE_ANCHOR_DEFAULT;
+    }
+    return strcmp(name, "first") == 0   ? TIDEGATE_ANCHOR_FIRST
+           : strcmp(name, "clock") == 0 ? TIDEGATE_ANCHOR_CLOCK
+                                        : UINT32_MAX;
+}
+
+/* Reads one quota of a script. A burst of 0 can't be said in the struct, where it means the default: its text can. */
+static int32_t read_quota(char **words, int count, tidegate_quota *quota) {
+    *quota = (tidegate_quota){
+        .struct_size = sizeof *quota,
+        .limit = number_option(words, count, "limit", 0),
+        .period_ns = number_option(words, count, "per", 0),
+        .burst = number_option(words, count, "burst", 0),
+        .algorithm = algorithm_named(option(words, count, "algorithm")),
+        .anchor = anchor_named(option(words, count, "anchor")),
+    };
+    quota->flags = quota->limit == 0 ? TIDEGATE_QUOTA_LIMIT_ZERO : 0;
+    if (option(words, count, "burst") != NULL && quota->burst == 0) {
+        char text[TIDEGATE_QUOTA_TEXT_SIZE];
+        size_t parsed;
+        int length =
+            snprintf(text, sizeof text, "%" PRIu64 "/%" PRIu64 "ns burst 0", quota->limit, quota->period_ns);
+        return tidegate_quota_parse(text, (size_t)length, quota, 1, &parsed, error_text, sizeof error_text);
+    }
+    return TIDEGATE_OK;
+}
+
+/* Reads `QUOTA [+ QUOTA]...`; returns how many, or -1 with the error told. There may be one more than allowed. */
+static int read_quotas(char **words, int count, tidegate_quota *quotas) {
+    int read = 0;
+    for (int start = 0; start < count && read <= TIDEGATE_MAX_QUOTAS; read++) {
+        int end = start;
+        while (end < count && strcmp(words[end], "+") != 0) {
+            end++;
+        }
+        if (read_quota(words + start, end - start, &quotas[read]) < 0) {
+            return -1;
+        }
+        start = end + 1;
+    }
+    return read;
+}
+
+static void parse(char **words, int count) {
+    char *text = (char *)(uintptr_t)option(words, count, "text");
+    if (text == NULL) {
+        fault("parse wants a text");
+    }
+    tidegate_quota quotas[TIDEGATE_MAX_QUOTAS];
+    size_t parsed;
+    size_t length = decode(text);
+    if (tidegate_quota_parse(text, length, quotas, TIDEGATE_MAX_QUOTAS, &parsed, error_text, sizeof error_text) < 0) {
+        say_told_error();
+        return;
+    }
+    printf("%ld ok ", line_number);
+    for (size_t i = 0; i < parsed; i++) {
+        char canonical[TIDEGATE_QUOTA_TEXT_SIZE];
+        size_t written;
+        if (tidegate_quota_format(&quotas[i], canonical, sizeof canonical, &written) < 0) {
+            fault("a quota that was read can't be written");
+        }
+        printf("%s%.*s", i == 0 ? "" : "; ", (int)written, canonical);
+    }
+    printf("\n");
+}
+
+/* --------------------------------------------------------------------------------------------------------- commands */
+
+static void make_rate(Script *script, const char *name, char **words, int count) {
+    tidegate_rate_limiter_options options = {.struct_size = sizeof options, .clock = script->clock};
+    tidegate_rate_limiter *limiter = NULL;
+    char *text = (char *)(uintptr_t)option(words, count, "text");
+    int32_t status = TIDEGATE_ERROR_OPTION;
+    if (text != NULL) {
+        size_t length = decode(text);
+        status = tidegate_rate_limiter_parse(text, length, &options, &limiter, error_text, sizeof error_text);
+    } else {
+        tidegate_quota quotas[TIDEGATE_MAX_QUOTAS + 1];
+        int read = read_quotas(words, count, quotas);
+        if (read >= 0) {
+            status = tidegate_rate_limiter_new(quotas, (size_t)read, &options, &limiter, error_text, sizeof error_text);
+        }
+    }
+    say_told(status);
+    if (status == TIDEGATE_OK) {
+        new_limiter(script, name)->rate = limiter;
+    }
+}
+
+static void make_concurrency(Script *script, const char *name, char **words, int count) {
+    bool tracks = number_option(words, count, "track_hold_time", 0) == 1;
+    tidegate_concurrency_limiter_options options = {
+        .struct_size = sizeof options,
+        .flags = tracks ? TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME : 0,
+        .limit = number_option(words, count, "limit", 0),
+        .clock = script->clock,
+    };
+    if (options.limit == 0) {
+        options.flags |= TIDEGATE_CONCURRENCY_LIMIT_ZERO;
+    }
+    tidegate_concurrency_limiter *made = NULL;
+    int32_t status = tidegate_concurrency_limiter_new(&options, &made, error_text, sizeof error_text);
+    say_told(status);
+    if (status == TIDEGATE_OK) {
+        Limiter *limiter = new_limiter(script, name);
+        limiter->concurrency = made;
+        limiter->tracks_hold_time = tracks;
+    }
+}
+
+static void reconfigure(Script *script, const char *name, char **words, int count) {
+    const tidegate_rate_limiter *limiter = rate_named(script, name);
+    char *text = (char *)(uintptr_t)option(words, count, "text");
+    int32_t status = TIDEGATE_ERROR_OPTION;
+    if (text != NULL) {
+        size_t length = decode(text);
+        status = tidegate_rate_limiter_reconfigure_text(limiter, text, length, error_text, sizeof error_text);
+    } else {
+        tidegate_quota quotas[TIDEGATE_MAX_QUOTAS + 1];
+        int read = read_quotas(words, count, quotas);
+        if (read >= 0) {
+            status =
+                tidegate_rate_limiter_reconfigure(limiter, quotas, (size_t)read, error_text, sizeof error_text);
+        }
+    }
+    say_told(status);
+}
+
+static void try_acquire(Script *script, const char *name, char **words, int count) {
+    const Limiter *limiter = limiter_named(script, name);
+    uint64_t cost = number_option(words, count, "cost", 1);
+    if (limiter->rate != NULL) {
+        say_try(tidegate_rate_limiter_try_acquire(limiter->rate, cost), "cost");
+        return;
+    }
+    tidegate_permit permit;
+    int32_t status = tidegate_concurrency_limiter_try_acquire(limiter->concurrency, cost, &permit);
+    say_try(status, "permits");
+    const char *as = option(words, count, "as");
+    if (as != NULL && status >= 0) {
+        Kept *kept = new_kept(script, as);
+        kept->permit = permit;
+        kept->lender = limiter->concurrency;
+    }
+}
+
+static void decide(Script *script, const char *name, char **words, int count, bool spend) {
+    const tidegate_rate_limiter *limiter = rate_named(script, name);
+    uint64_t cost = number_option(words, count, "cost", 1);
+    tidegate_decision decision;
+    int32_t status = spend ? tidegate_rate_limiter_decide(limiter, cost, &decision)
+                           : tidegate_rate_limiter_peek(limiter, cost, &decision);
+    say_decision(status, &decision);
+    const char *as = option(words, count, "as");
+    if (as != NULL && status >= 0) {
+        new_kept(script, as)->decision = decision;
+    }
+}
+
+static void stats(Script *script, const char *name) {
+    const Limiter *limiter = limiter_named(script, name);
+    tidegate_stats stats;
+    if (limiter->rate != NULL) {
+        if (tidegate_rate_limiter_stats(limiter->rate, &stats) != TIDEGATE_OK) {
+            fault("no statistics");
+        }
+        printf("%ld ok allowed=%" PRIu64 " denied=%" PRIu64 "\n", line_number, stats.allowed, stats.denied);
+        return;
+    }
+    if (tidegate_concurrency_limiter_stats(limiter->concurrency, &stats) != TIDEGATE_OK) {
+        fault("no statistics");
+    }
+    printf("%ld ok limit=%" PRIu64 " in_flight=%" PRIu64 " available=%" PRIu64 " allowed=%" PRIu64 " denied=%" PRIu64
+           " released_ok=%" PRIu64 " released_failed=%" PRIu64,
+           line_number, stats.limit, stats.in_flight, stats.available, stats.allowed, stats.denied, stats.released_ok,
+           stats.released_failed);
+    if (limiter->tracks_hold_time) {
+        printf(" hold_total=%" PRIu64 " hold_max=%" PRIu64, stats.hold_time_total_ns, stats.hold_time_max_ns);
+    }
+    printf("\n");
+}
+
+static void set_limit(Script *script, const char *name, const char *limit) {
+    int32_t status = tidegate_concurrency_limiter_set_limit(limiter_named(script, name)->concurrency, number(limit));
+    if (status == TIDEGATE_ERROR_OPTION) {
+        say_error("limit");
+    } else {
+        say_done(status);
+    }
+}
+
+static void run(Script *script, char **words, int count) {
+    const char *verb = words[0];
+    if (count < 2) {
+        fault("%s wants more", verb);
+    }
+    const char *name = words[1];
+    char **more = words + 2;
+    int more_count = count - 2;
+    if (strcmp(verb, "parse") == 0) {
+        parse(words + 1, count - 1);
+    } else if (strcmp(verb, "rate") == 0) {
+        make_rate(script, name, more, more_count);
+    } else if (strcmp(verb, "conc") == 0) {
+        make_concurrency(script, name, more, more_count);
+    } else if (strcmp(verb, "advance") == 0) {
+        say_done(tidegate_clock_advance(script->clock, number(name)));
+    } else if (strcmp(verb, "set_clock") == 0) {
+        say_done(tidegate_clock_set(script->clock, number(name)));
+    } else if (strcmp(verb, "try") == 0) {
+        try_acquire(script, name, more, more_count);
+    } else if (strcmp(verb, "decide") == 0) {
+        decide(script, name, more, more_count, true);
+    } else if (strcmp(verb, "peek") == 0) {
+        decide(script, name, more, more_count, false);
+    } else if (strcmp(verb, "refund") == 0 && count == 3) {
+        say_done(tidegate_rate_limiter_refund(rate_named(script, name), &kept_named(script, more[0])->decision));
+    } else if (strcmp(verb, "release") == 0) {
+        Kept *kept = kept_named(script, name);
+        int32_t ok = !(count == 3 && strcmp(more[0], "failed") == 0);
+        say_done(tidegate_concurrency_limiter_release(kept->lender, &kept->permit, ok));
+    } else if (strcmp(verb, "reset") == 0) {
+        say_done(tidegate_rate_limiter_reset(rate_named(script, name)));
+    } else if (strcmp(verb, "reconfigure") == 0) {
+        reconfigure(script, name, more, more_count);
+    } else if (strcmp(verb, "limit") == 0 && count == 3) {
+        set_limit(script, name, more[0]);
+    } else if (strcmp(verb, "stats") == 0) {
+        stats(script, name);
+    } else {
+        fault("unknown command %s", verb);
+    }
+}
+
+static void run_line(Script *script, char *line) {
+    char *words[MAX_WORDS];
+    int count = 0;
+    for (char *word = strtok(line, " \n"); word != NULL; word = strtok(NULL, " \n")) {
+        if (count == MAX_WORDS) {
+            fault("too many words");
+        }
+        words[count++] = word;
+    }
+    if (count == 0 || words[0][0] == '#') {
+        return;
+    }
+    if (count == 2 && strcmp(words[0], "script") == 0) {
+        empty(script);
+        if (tidegate_clock_manual_new(&script->clock) != TIDEGATE_OK) {
+            fault("no clock");
+        }
+        printf("script %s\n", words[1]);
+    } else {
+        run(script, words, count);
+    }
+}
+
+static void run_file(const char *path) {
+    const char *slash = strrchr(path, '/');
+    file_name = slash == NULL ? path : slash + 1;
+    line_number = 0;
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        fault("can't be opened");
+    }
+    printf("file %s\n", file_name);
+    Script script = {0};
+    char *line = NULL;
+    size_t capacity = 0;
+    while (getline(&line, &capacity, file) != -1) {
+        line_number++;
+        run_line(&script, line);
+    }
+    free(line);
+    empty(&script);
+    fclose(file);
+}
+
+int main(int count, char **paths) {
+    for (int i = 1; i < count; i++) {
+        run_file(paths[i]);
+    }
+    return 0;
+}

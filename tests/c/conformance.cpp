@@ -1,0 +1,357 @@
+// Runs vector files through tidegate.hpp and prints the canonical transcript (docs/design.md, section 12, "Vectors").
+// usage: conformance_cpp FILE...
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "tidegate.hpp"
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+// The script itself is wrong.
+struct Fault : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// A mistake that the script made on purpose; `argument` is what the transcript shows.
+struct Refused {
+    std::string argument;
+};
+
+std::uint64_t number(const std::string &text) {
+    std::size_t read = 0;
+    const std::uint64_t value = std::stoull(text, &read);
+    if (read != text.size()) {
+        throw Fault(text + " is no number");
+    }
+    return value;
+}
+
+// The `name=value` words of a command.
+class Options {
+public:
+    Options(Words::const_iterator begin, Words::const_iterator end) {
+        for (; begin != end; ++begin) {
+            const std::size_t equals = begin->find('=');
+            if (equals == std::string::npos) {
+                throw Fault(*begin + " has no value");
+            }
+            values_[begin->substr(0, equals)] = begin->substr(equals + 1);
+        }
+    }
+
+    const std::string *find(const std::string &name) const {
+        const auto found = values_.find(name);
+        return found == values_.end() ? nullptr : &found->second;
+    }
+    std::uint64_t number(const std::string &name) const {
+        const std::string *value = find(name);
+        if (value == nullptr) {
+            throw Fault("no " + name);
+        }
+        return ::number(*value);
+    }
+    std::uint64_t number(const std::string &name, std::uint64_t otherwise) const {
+        return find(name) == nullptr ? otherwise : number(name);
+    }
+
+private:
+    std::map<std::string, std::string> values_;
+};
+
+std::string decoded(const std::string &text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '%') {
+            out += static_cast<char>(std::stoi(text.substr(i + 1, 2), nullptr, 16));
+            i += 2;
+        } else {
+            out += text[i];
+        }
+    }
+    return out;
+}
+
+tidegate::Quota read_quota(const Options &options) {
+    static const std::map<std::string, tidegate::Algorithm> algorithms = {
+        {"gcra", tidegate::Algorithm::gcra},
+        {"fixed_window", tidegate::Algorithm::fixed_window},
+        {"sliding_window", tidegate::Algorithm::sliding_window},
+        {"sliding_log", tidegate::Algorithm::sliding_log},
+    };
+    static const std::map<std::string, tidegate::Anchor> anchors = {
+        {"first", tidegate::Anchor::first},
+        {"clock", tidegate::Anchor::clock},
+    };
+    const std::chrono::duration<std::uint64_t, std::nano> period(options.number("per"));
+    tidegate::Quota quota(options.number("limit"), period);
+    if (options.find("burst") != nullptr) {
+        quota = quota.with_burst(options.number("burst"));
+    }
+    if (const std::string *algorithm = options.find("algorithm")) {
+        quota = quota.with_algorithm(algorithms.at(*algorithm));
+    }
+    if (const std::string *anchor = options.find("anchor")) {
+        quota = quota.with_anchor(anchors.at(*anchor));
+    }
+    return quota;
+}
+
+// `QUOTA [+ QUOTA]...`
+std::vector<tidegate::Quota> read_quotas(Words::const_iterator begin, Words::const_iterator end) {
+    std::vector<tidegate::Quota> quotas;
+    while (begin != end) {
+        const auto plus = std::find(begin, end, "+");
+        quotas.push_back(read_quota(Options(begin, plus)));
+        begin = plus == end ? end : plus + 1;
+    }
+    return quotas;
+}
+
+// What the words after a limiter's name say, given to whoever builds from it.
+template <class Use>
+void with_quotas(const Words &words, Use use) {
+    const std::string_view first = words.at(2);
+    if (first.substr(0, 5) == "text=") {
+        use(tidegate::Quotas(decoded(words[2].substr(5))));
+    } else {
+        use(tidegate::Quotas(read_quotas(words.begin() + 2, words.end())));
+    }
+}
+
+void check(tidegate::Outcome outcome) {
+    switch (outcome.status()) {
+    case tidegate::Status::allowed:
+        return;
+    case tidegate::Status::invalid_permit:
+        throw Refused{"permit"};
+    case tidegate::Status::invalid_decision:
+        throw Refused{"decision"};
+    case tidegate::Status::invalid_option:
+        throw Refused{"limit"};
+    default:
+        throw Fault("unexpected status " + std::string(name(outcome.status())));
+    }
+}
+
+std::string answered(tidegate::Status status, const char *argument) {
+    if (status == tidegate::Status::invalid_cost) {
+        throw Refused{argument};
+    }
+    if (tidegate::Outcome(status).is_mistake()) {
+        throw Fault("unexpected status " + std::string(name(status)));
+    }
+    return status == tidegate::Status::allowed ? "allowed" : "refused";
+}
+
+std::string shown(const tidegate::Decision &decision) {
+    answered(decision.status(), "cost");
+    const bool never = decision.retry_after_ns() == tidegate::never_ns;
+    std::ostringstream line;
+    line << name(decision.status()) << " limit=" << decision.limit() << " remaining=" << decision.remaining()
+         << " retry_after=" << (never ? "never" : std::to_string(decision.retry_after_ns()))
+         << " reset_after=" << decision.reset_after_ns() << " quota=" << decision.quota();
+    return line.str();
+}
+
+struct Concurrency {
+    tidegate::ConcurrencyLimiter limiter;
+    bool tracks_hold_time;
+    // Permits that were granted and kept under no name.
+    std::vector<tidegate::Permit> nameless;
+};
+
+class Script {
+public:
+    std::string run(const Words &words) {
+        try {
+            return answer(words);
+        } catch (const Refused &refused) {
+            return "error " + refused.argument;
+        } catch (const tidegate::Error &error) {
+            const std::string_view text = error.what();
+            return "error " + std::string(text.substr(0, text.find(':')));
+        }
+    }
+
+private:
+    std::string answer(const Words &words) {
+        const std::string &verb = words[0], &name = words.at(1);
+        const Options options = verb == "try" || verb == "decide" || verb == "peek" || verb == "conc"
+                                    ? Options(words.begin() + 2, words.end())
+                                    : Options(words.end(), words.end());
+        if (verb == "parse") {
+            return parse(decoded(name.substr(std::string_view("text=").size())));
+        }
+        if (verb == "rate") {
+            with_quotas(words, [&](const tidegate::Quotas &quotas) {
+                rates_.insert_or_assign(name, tidegate::RateLimiter(quotas, clock_));
+            });
+        } else if (verb == "conc") {
+            make_concurrency(name, options);
+        } else if (verb == "advance") {
+            check(clock_.advance_ns(number(name)));
+        } else if (verb == "set_clock") {
+            check(clock_.set_ns(number(name)));
+        } else if (verb == "try") {
+            return try_acquire(name, options);
+        } else if (verb == "decide") {
+            tidegate::Decision decision = rate(name).decide(options.number("cost", 1));
+            const std::string line = shown(decision);
+            if (const std::string *as = options.find("as")) {
+                decisions_.insert_or_assign(*as, std::move(decision));
+            }
+            return line;
+        } else if (verb == "peek") {
+            return shown(rate(name).peek(options.number("cost", 1)));
+        } else if (verb == "refund") {
+            check(rate(name).refund(decisions_.at(words.at(2))));
+        } else if (verb == "release") {
+            check(permits_.at(name).release(!(words.size() == 3 && words[2] == "failed")));
+        } else if (verb == "reset") {
+            check(rate(name).reset());
+        } else if (verb == "reconfigure") {
+            with_quotas(words, [&](const tidegate::Quotas &quotas) { rate(name).reconfigure(quotas); });
+        } else if (verb == "limit") {
+            check(concurrencies_.at(name).limiter.set_limit(number(words.at(2))));
+        } else if (verb == "stats") {
+            return stats(name);
+        } else {
+            throw Fault("unknown command " + verb);
+        }
+        return "ok";
+    }
+
+    static std::string parse(const std::string &text) {
+        std::string line = "ok ";
+        for (const tidegate::Quota &quota : tidegate::Quota::parse_list(text)) {
+            line += (line.size() > 3 ? "; " : "") + quota.text();
+        }
+        return line;
+    }
+
+    void make_concurrency(const std::string &name, const Options &options) {
+        tidegate::ConcurrencyOptions settings;
+        settings.track_hold_time = options.number("track_hold_time", 0) == 1;
+        settings.clock = &clock_;
+        tidegate::ConcurrencyLimiter limiter(options.number("limit"), settings);
+        concurrencies_.erase(name);
+        concurrencies_.emplace(name, Concurrency{std::move(limiter), settings.track_hold_time, {}});
+    }
+
+    std::string try_acquire(const std::string &name, const Options &options) {
+        const std::uint64_t cost = options.number("cost", 1);
+        const auto found = concurrencies_.find(name);
+        if (found == concurrencies_.end()) {
+            return answered(rate(name).try_acquire(cost).status(), "cost");
+        }
+        tidegate::Permit permit = found->second.limiter.try_acquire(cost);
+        const std::string line = answered(permit.status(), "permits");
+        if (const std::string *as = options.find("as")) {
+            keep(*as, std::move(permit), found->second);
+        } else if (permit) {
+            found->second.nameless.push_back(std::move(permit));
+        }
+        return line;
+    }
+
+    // A permit whose name is taken by another stays out, as one without a name does.
+    void keep(const std::string &as, tidegate::Permit permit, Concurrency &lender) {
+        const auto old = permits_.find(as);
+        if (old != permits_.end() && old->second) {
+            lender.nameless.push_back(std::move(old->second));
+        }
+        permits_.insert_or_assign(as, std::move(permit));
+    }
+
+    std::string stats(const std::string &name) {
+        std::ostringstream line;
+        const auto found = concurrencies_.find(name);
+        if (found == concurrencies_.end()) {
+            const tidegate::Stats stats = rate(name).stats();
+            line << "ok allowed=" << stats.allowed << " denied=" << stats.denied;
+            return line.str();
+        }
+        const tidegate::Stats stats = found->second.limiter.stats();
+        line << "ok limit=" << stats.limit << " in_flight=" << stats.in_flight << " available=" << stats.available
+             << " allowed=" << stats.allowed << " denied=" << stats.denied << " released_ok=" << stats.released_ok
+             << " released_failed=" << stats.released_failed;
+        if (found->second.tracks_hold_time) {
+            line << " hold_total=" << stats.hold_time_total.count() << " hold_max=" << stats.hold_time_max.count();
+        }
+        return line.str();
+    }
+
+    const tidegate::RateLimiter &rate(const std::string &name) const {
+        const auto found = rates_.find(name);
+        if (found == rates_.end()) {
+            throw Fault("no limiter " + name);
+        }
+        return found->second;
+    }
+
+    tidegate::ManualClock clock_;
+    std::map<std::string, tidegate::RateLimiter> rates_;
+    std::map<std::string, Concurrency> concurrencies_;
+    std::map<std::string, tidegate::Decision> decisions_;
+    // After the limiters, so that permits go first.
+    std::map<std::string, tidegate::Permit> permits_;
+};
+
+void run_file(const std::string &path) {
+    const std::string file_name = path.substr(path.rfind('/') + 1);
+    std::ifstream file(path);
+    if (!file) {
+        throw Fault(path + " can't be opened");
+    }
+    std::cout << "file " << file_name << '\n';
+    std::optional<Script> script;
+    std::string line;
+    for (long line_number = 1; std::getline(file, line); ++line_number) {
+        std::istringstream stream(line);
+        Words words;
+        for (std::string word; stream >> word;) {
+            words.push_back(word);
+        }
+        if (words.empty() || words[0][0] == '#') {
+            continue;
+        }
+        try {
+            if (words[0] == "script") {
+                script.emplace();
+                std::cout << "script " << words.at(1) << '\n';
+            } else {
+                std::cout << line_number << ' ' << script.value().run(words) << '\n';
+            }
+        } catch (const std::exception &fault) {
+            throw Fault(file_name + ":" + std::to_string(line_number) + ": " + fault.what());
+        }
+    }
+}
+
+}  // namespace
+
+int main(int count, char **paths) {
+    std::ios::sync_with_stdio(false);
+    try {
+        for (int i = 1; i < count; ++i) {
+            run_file(paths[i]);
+        }
+    } catch (const std::exception &fault) {
+        std::cout.flush();
+        std::cerr << fault.what() << '\n';
+        return 2;
+    }
+    return 0;
+}
