@@ -11,7 +11,7 @@ use std::time::Duration;
 /// A year of 365 days.
 pub(crate) const YEAR_NS: u64 = 365 * DAY_NS;
 /// The longest period of a quota.
-pub(crate) const MAX_PERIOD_NS: u64 = 8 * YEAR_NS;
+pub(crate) const MAX_PERIOD_NS: u64 = 2 * YEAR_NS;
 /// The most quotas that one decision may take together.
 pub(crate) const MAX_QUOTAS: usize = 16;
 
@@ -212,7 +212,7 @@ impl Quota {
     ///
     /// # Errors
     ///
-    /// Names the part that is wrong: limit 0 … 2⁵³−1; period 1 ns … 8 years; burst 1 … 2⁵³−1 and only with gcra; anchor
+    /// Names the part that is wrong: limit 0 … 2⁵³−1; period 1 ns … 2 years; burst 1 … 2⁵³−1 and only with gcra; anchor
     /// `clock` only with fixed windows; or the quota as a whole is finer or longer than its algorithm can count.
     pub fn validate(&self) -> Result<(), Error> {
         if self.limit > MAX_COST {
@@ -222,7 +222,7 @@ impl Quota {
             return Err(Error::option(
                 "period",
                 format_args!("{} ns", self.period_ns),
-                format_args!("1 ns to {MAX_PERIOD_NS} ns (8 years)"),
+                format_args!("1 ns to {MAX_PERIOD_NS} ns (2 years)"),
             ));
         }
         if let Some(burst) = self.burst {

@@ -9,8 +9,10 @@ use crate::quota::{MAX_PERIOD_NS, Quota, YEAR_NS};
 
 /// Bits of a TAT in ticks.
 pub(crate) const TAT_BITS: u32 = 59;
-/// Ticks are counted for this long before their origin moves.
-const HORIZON_NS: u64 = 2 * YEAR_NS;
+/// Ticks are counted for at most this long before their origin moves. At least a period.
+const HORIZON_NS: u64 = MAX_PERIOD_NS;
+/// The longest that a bucket may take to fill: so a tick is at most 1 ns.
+const MAX_FILL_NS: u64 = 8 * YEAR_NS;
 /// ticks = (nanoseconds · multiplier) ≫ SHIFT. A tick is 0.1 to 1 ns, so the multiplier has 60 to 64 bits.
 const SHIFT: u32 = 60;
 
@@ -23,6 +25,8 @@ pub(crate) struct Gcra {
     /// B; 0 if the limit is 0.
     pub(crate) burst: u64,
     pub(crate) limit: u64,
+    /// The origin moves by this: the whole periods that fit into the horizon, and so a whole number of ticks.
+    pub(crate) segment_ns: u64,
 }
 
 impl Gcra {
@@ -32,17 +36,19 @@ impl Gcra {
     /// rounded at all.
     pub(crate) fn new(quota: &Quota, now: u64) -> Result<Self, Error> {
         let (limit, burst) = (quota.limit(), quota.burst());
+        let period_ns = quota.period_ns();
+        let segment_ns = HORIZON_NS - HORIZON_NS % period_ns;
         if limit == 0 {
-            return Ok(Self { origin_ns: now, multiplier: 1 << SHIFT, token_ticks: 1, burst: 0, limit });
+            return Ok(Self { origin_ns: now, multiplier: 1 << SHIFT, token_ticks: 1, burst: 0, limit, segment_ns });
         }
-        let (limit_wide, burst_wide, period) = (u128::from(limit), u128::from(burst), u128::from(quota.period_ns()));
+        let (limit_wide, burst_wide, period) = (u128::from(limit), u128::from(burst), u128::from(period_ns));
         // T = period / limit, so each length is multiplied by limit to stay whole.
         let full_ns_by_limit = burst_wide * period;
-        if full_ns_by_limit > limit_wide * u128::from(MAX_PERIOD_NS) {
+        if full_ns_by_limit > limit_wide * u128::from(MAX_FILL_NS) {
             return Err(Error::option(
                 "burst",
                 format_args!("{burst}, which takes {} ns to fill", full_ns_by_limit / limit_wide),
-                format_args!("a burst that fills in {MAX_PERIOD_NS} ns (8 years)"),
+                format_args!("a burst that fills in {MAX_FILL_NS} ns (8 years)"),
             ));
         }
         let span_by_limit = limit_wide * u128::from(HORIZON_NS) + 2 * full_ns_by_limit;
@@ -58,7 +64,14 @@ impl Gcra {
         let token_ticks = if finest >= whole { finest / whole * whole } else { finest };
         // Rounded up: an instant that is a whole number of ticks must not land one below.
         let multiplier = ((token_ticks * limit_wide) << SHIFT).div_ceil(period);
-        Ok(Self { origin_ns: now, multiplier: narrow(multiplier), token_ticks: narrow(token_ticks), burst, limit })
+        Ok(Self {
+            origin_ns: now,
+            multiplier: narrow(multiplier),
+            token_ticks: narrow(token_ticks),
+            burst,
+            limit,
+            segment_ns,
+        })
     }
 
     #[inline]
@@ -66,10 +79,16 @@ impl Gcra {
         ((u128::from(now.saturating_sub(self.origin_ns)) * u128::from(self.multiplier)) >> SHIFT) as u64
     }
 
-    /// The least time from `now` until the clock shows `ticks`.
+    fn segment_ticks(&self) -> u64 {
+        self.ticks(self.origin_ns.saturating_add(self.segment_ns))
+    }
+
+    /// The least time from `now` until the clock shows `ticks`, also when the origin moves meanwhile.
     fn ns_until(&self, ticks: u64, now: u64) -> u64 {
-        let at = (u128::from(ticks) << SHIFT).div_ceil(u128::from(self.multiplier));
-        narrow(at).saturating_sub(now.saturating_sub(self.origin_ns))
+        let (segments, ticks) = (ticks / self.segment_ticks(), ticks % self.segment_ticks());
+        let at = narrow((u128::from(ticks) << SHIFT).div_ceil(u128::from(self.multiplier)));
+        let at = segments.saturating_mul(self.segment_ns).saturating_add(at);
+        at.saturating_sub(now.saturating_sub(self.origin_ns))
     }
 
     #[inline]
@@ -96,11 +115,12 @@ impl Algorithm for Gcra {
 
     #[inline]
     fn horizon_ns(&self) -> u64 {
-        self.origin_ns.saturating_add(HORIZON_NS)
+        self.origin_ns.saturating_add(self.segment_ns)
     }
 
+    /// By whole segments, so that nothing is rounded.
     fn moved_to(&self, now: u64) -> Self {
-        Self { origin_ns: now, ..*self }
+        Self { origin_ns: now - (now - self.origin_ns) % self.segment_ns, ..*self }
     }
 
     #[inline]
@@ -136,6 +156,10 @@ impl Algorithm for Gcra {
     }
 
     fn carry(&self, tat: u64, now: u64, to: &Self) -> u64 {
+        if *self == (Self { origin_ns: self.origin_ns, ..*to }) {
+            let segments = (to.origin_ns - self.origin_ns) / self.segment_ns;
+            return tat.saturating_sub(segments.saturating_mul(self.segment_ticks()));
+        }
         let owed = u128::from(tat.saturating_sub(self.ticks(now)));
         let owed = (owed * u128::from(to.token_ticks)).div_ceil(u128::from(self.token_ticks));
         to.ticks(now) + narrow(owed.min(u128::from(to.full_ticks())))

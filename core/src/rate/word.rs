@@ -124,13 +124,13 @@ impl Packed for Gcra {
     }
 
     fn to_settings(&self) -> [u64; SETTINGS] {
-        [self.origin_ns, self.multiplier, self.token_ticks, self.burst, self.limit, 0, 0, 0]
+        [self.origin_ns, self.multiplier, self.token_ticks, self.burst, self.limit, self.segment_ns, 0, 0]
     }
 
     #[inline]
     fn from_settings(settings: [u64; SETTINGS]) -> Self {
-        let [origin_ns, multiplier, token_ticks, burst, limit, ..] = settings;
-        Self { origin_ns, multiplier, token_ticks, burst, limit }
+        let [origin_ns, multiplier, token_ticks, burst, limit, segment_ns, ..] = settings;
+        Self { origin_ns, multiplier, token_ticks, burst, limit, segment_ns }
     }
 }
 
