@@ -6,8 +6,6 @@ const { misconfigured, outOfRange, wrongType } = require('./errors.js');
 const MOST = Number.MAX_SAFE_INTEGER;
 /** The latest time of a clock, in nanoseconds. */
 const LAST_NS = 2n ** 64n - 1n;
-/** The longest period, in nanoseconds: 8 years of 365 days. */
-const LONGEST_PERIOD_NS = 8n * 365n * 86_400n * 1_000_000_000n;
 const NS_PER_MS = 1_000_000;
 
 /** A whole number in a range; `refuse` makes the error if it is outside. */
@@ -41,18 +39,18 @@ function nsFromMs(ms) {
   return BigInt(Math.abs(ns - nearest) <= ns * Number.EPSILON ? nearest : Math.ceil(ns));
 }
 
-/** A period in milliseconds, as nanoseconds. */
+/** A period in milliseconds, as nanoseconds; the longest is the core's to refuse. */
 function periodFromMs(name, value) {
-  const most = Number(LONGEST_PERIOD_NS) / NS_PER_MS;
-  const allowed = `a number of milliseconds above 0, up to ${most} (8 years)`;
+  const allowed = 'a number of milliseconds above 0';
   if (typeof value !== 'number') throw wrongType(name, value, allowed);
-  if (!(value > 0 && value <= most)) throw misconfigured(name, value, allowed);
+  if (!(value > 0 && value < Infinity)) throw misconfigured(name, value, allowed);
   return nsFromMs(value);
 }
 
-/** A period in nanoseconds: a bigint, or a number that is exact. */
+/** A period in nanoseconds; the longest is the core's to refuse. */
 function periodFromNs(name, value) {
-  return nanoseconds(name, value, 1n, LONGEST_PERIOD_NS, misconfigured);
+  const allowed = `a bigint from 1, or a whole number from 1 to ${MOST}`;
+  return nanoseconds(name, value, (ns) => ns >= 1, allowed, misconfigured);
 }
 
 /** A time of a clock in milliseconds, as nanoseconds. */
@@ -66,14 +64,15 @@ function timeFromMs(name, value) {
 
 /** A time of a clock in nanoseconds. */
 function timeFromNs(name, value) {
-  return nanoseconds(name, value, 0n, LAST_NS, outOfRange);
+  const allowed = `a bigint from 0 to ${LAST_NS}, or a whole number from 0 to ${MOST}`;
+  return nanoseconds(name, value, (ns) => ns >= 0 && ns <= LAST_NS, allowed, outOfRange);
 }
 
-function nanoseconds(name, value, least, most, refuse) {
-  const allowed = `a bigint from ${least} to ${most}, or a whole number in that range up to ${MOST}`;
+/** A bigint, or a number that is exact. */
+function nanoseconds(name, value, isAllowed, allowed, refuse) {
   if (typeof value !== 'bigint' && typeof value !== 'number') throw wrongType(name, value, allowed);
-  const exact = typeof value === 'bigint' || Number.isSafeInteger(value);
-  if (!exact || value < least || value > most) throw refuse(name, value, allowed);
+  const isExact = typeof value === 'bigint' || Number.isSafeInteger(value);
+  if (!isExact || !isAllowed(value)) throw refuse(name, value, allowed);
   return BigInt(value);
 }
 
@@ -105,7 +104,6 @@ function record(name, value, known) {
 
 module.exports = {
   MOST,
-  LAST_NS,
   whole,
   count,
   wrongCount,

@@ -13,7 +13,7 @@ class Quota {
   #text;
 
   constructor(quota) {
-    const exact = attempt(() => native.parseQuota(textOf(quota)));
+    const exact = typeof quota === 'string' ? read(quota) : readParts(quota);
     this.#text = exact.text;
     this.limit = exact.limit;
     this.perMs = Number(exact.periodNs) / 1e6;
@@ -43,19 +43,26 @@ function requireText(text) {
   return text;
 }
 
-/** A quota in any form, as text that says it exactly. */
-function textOf(quota) {
-  if (typeof quota === 'string') return quota;
-  if (quota instanceof Quota) return quota.toString();
+const read = (text) => attempt(() => native.parseQuota(text));
+
+/** A quota that is given by its parts. It goes through its text, which the core reads and checks. */
+function readParts(quota) {
+  if (quota instanceof Quota) return read(quota.toString());
   if (quota === null || typeof quota !== 'object' || Array.isArray(quota)) throw wrongType('quota', quota, FORMS);
   const { limit, burst, algorithm = 'gcra', anchor = 'first' } = record('quota', quota, PARTS);
-  const words = [`${whole('limit', limit, 0, MOST, misconfigured)}/${period(quota)}ns`];
+  const words = [`${whole('limit', limit, 0, MOST, misconfigured)}/${periodOf(quota)}ns`];
   if (burst !== undefined) words.push(`burst ${whole('burst', burst, 1, MOST, misconfigured)}`);
   words.push(oneOf('algorithm', algorithm, ALGORITHMS), `anchor ${oneOf('anchor', anchor, ANCHORS)}`);
-  return words.join(' ');
+  try {
+    return read(words.join(' '));
+  } catch (error) {
+    if (error.argument !== 'period') throw error;
+    const [name, value] = quota.periodNs === undefined ? ['perMs', quota.perMs] : ['periodNs', quota.periodNs];
+    throw misconfigured(name, value, error.message.split('; allowed: ')[1]);
+  }
 }
 
-function period({ perMs, periodNs }) {
+function periodOf({ perMs, periodNs }) {
   if (periodNs === undefined) return periodFromMs('perMs', perMs);
   if (perMs !== undefined) throw misconfigured('perMs', perMs, 'undefined where periodNs is given');
   return periodFromNs('periodNs', periodNs);
@@ -65,7 +72,7 @@ function period({ perMs, periodNs }) {
 function textsOf(quotas) {
   if (typeof quotas === 'string') return Quota.parseList(quotas).map(String);
   const list = Array.isArray(quotas) ? quotas : [quotas];
-  return list.map(textOf);
+  return list.map((quota) => (typeof quota === 'string' ? quota : new Quota(quota).toString()));
 }
 
 module.exports = { Quota, textsOf };

@@ -1,0 +1,356 @@
+/**
+ * Exact, fast, in-process limiters: rate limiters (so many per time) and concurrency limiters (so many at once).
+ *
+ * Units are in the names: `…Ms` are milliseconds, `…Ns` nanoseconds. Nothing here waits, keeps the process alive, or
+ * shares a limiter between worker threads: each has its own.
+ */
+
+/// <reference lib="esnext.disposable" />
+
+/** How a rate limiter counts: `gcra` is a token bucket, `sliding_log` is exact and remembers each grant. */
+export type Algorithm = 'gcra' | 'fixed_window' | 'sliding_window' | 'sliding_log';
+
+/** Where fixed windows begin: at the first admitted call after the last window, or at multiples since the Unix epoch. */
+export type Anchor = 'first' | 'clock';
+
+/** What became of a call. */
+export type Status = 'allowed' | 'denied' | 'exceeds_capacity';
+
+/** A quota by its parts: `limit` tokens per `perMs` milliseconds (or `periodNs` nanoseconds). */
+export interface QuotaParts {
+  /** Tokens per period: a whole number from 0 to 2⁵³−1. 0 denies all. */
+  readonly limit: number;
+  /** The period in milliseconds, above 0 and at most 2 years. Fractions of a nanosecond are rounded up. */
+  readonly perMs?: number | undefined;
+  /** The period in nanoseconds, in place of `perMs`: a bigint, or a number up to 2⁵³−1. */
+  readonly periodNs?: bigint | number | undefined;
+  /** The most tokens that may be spent at once: 1 to 2⁵³−1, by default `limit`. Only with `gcra`. */
+  readonly burst?: number | undefined;
+  /** By default `gcra`. */
+  readonly algorithm?: Algorithm | undefined;
+  /** By default `first`. Only with `fixed_window`. */
+  readonly anchor?: Anchor | undefined;
+}
+
+/** A quota in any form: a {@link Quota}, its text such as `'100/s'`, or its parts. */
+export type QuotaLike = Quota | QuotaParts | string;
+
+/** What a rate limiter is built from: one quota, or 1 to 16 that all must admit. A text may hold several, joined by `;`. */
+export type Quotas = QuotaLike | readonly QuotaLike[];
+
+/**
+ * What a rate limiter enforces. Immutable.
+ *
+ * Its text is `LIMIT/UNIT`, `LIMIT/COUNT UNIT` or `LIMIT per COUNT UNIT`, then `[burst N]`, `[ALGORITHM]` and
+ * `[anchor first|clock]`, such as `100/s`, `5 per 30s`, `100/minute burst 20`, `3/2s fixed_window anchor clock`. Units are
+ * `ns us ms s min h d w` and `sec second(s) minute(s) hour(s) day(s) week(s)`.
+ */
+export class Quota {
+  /**
+   * @throws {ConfigError} naming the part that is wrong, its value and what is allowed
+   * @throws {TypeError} if a part is of a wrong type, or not a part
+   */
+  constructor(quota: QuotaLike);
+  /**
+   * Reads one quota.
+   * @throws {ConfigError} showing the text and the grammar
+   */
+  static parse(text: string): Quota;
+  /**
+   * Reads 1 to 16 quotas joined by `;`.
+   * @throws {ConfigError} showing the text and the grammar
+   */
+  static parseList(text: string): Quota[];
+  /** Tokens per period. */
+  readonly limit: number;
+  /** The period in milliseconds, perhaps with a fraction. */
+  readonly perMs: number;
+  /** The period in nanoseconds. */
+  readonly periodNs: bigint;
+  /** The most tokens that may be spent at once. */
+  readonly burst: number;
+  readonly algorithm: Algorithm;
+  readonly anchor: Anchor;
+  /** The canonical text, which parses back to an equal quota. */
+  toString(): string;
+}
+
+/**
+ * The answer of a rate limiter to one call, with its figures. Immutable. Always truthy: look at `allowed`.
+ *
+ * Decisions are made by {@link RateLimiter.decide} and {@link RateLimiter.peek}.
+ */
+export class Decision {
+  private constructor();
+  /** Whether the work may go ahead. */
+  readonly allowed: boolean;
+  readonly status: Status;
+  /** The limit of the quota that this decision names, in tokens per period. */
+  readonly limit: number;
+  /** Tokens that could be spent now, after this decision; the least over all quotas. Never negative. */
+  readonly remaining: number;
+  /**
+   * Milliseconds until the same call would be admitted if nobody else asks: rounded up to whole ones, so that a timer of
+   * this length is never too early. 0 when allowed, `Infinity` for never.
+   */
+  readonly retryAfterMs: number;
+  /** The same, exact: waiting one nanosecond less is refused. {@link NEVER_NS} for never. */
+  readonly retryAfterNs: bigint;
+  /** Milliseconds until nothing counts any more if nobody asks, rounded up to whole ones; the longest over all quotas. */
+  readonly resetAfterMs: number;
+  /** The same, exact. */
+  readonly resetAfterNs: bigint;
+  /**
+   * Which quota of the limiter's list this decision names, from 0: on refusal the one with the longest wait, else the one
+   * with the least remaining.
+   */
+  readonly quota: number;
+}
+
+/** `retryAfterNs` of what will never be admitted: 2⁶⁴−1. */
+export const NEVER_NS: bigint;
+
+export interface RateLimiterOptions {
+  /** A clock of yours, for tests. By default the machine's monotonic clock. */
+  readonly clock?: ManualClock | undefined;
+}
+
+/** What a rate limiter has done since it was built, in calls. */
+export interface RateStats {
+  /** Calls of `tryAcquire` and `decide` that were admitted. */
+  readonly allowed: number;
+  /** Calls of `tryAcquire` and `decide` that were refused. */
+  readonly denied: number;
+}
+
+/**
+ * Spends tokens that come back with time.
+ *
+ * Every `cost` is a whole number from 1 to 2⁵³−1, by default 1. Another number is a RangeError, anything else a TypeError;
+ * nothing is spent then.
+ *
+ * @example
+ * const limiter = new RateLimiter('100/s burst 20');
+ * if (limiter.tryAcquire()) handle(request);
+ */
+export class RateLimiter {
+  /**
+   * @throws {ConfigError} naming the part of the quota that is wrong, its value and what is allowed
+   * @throws {TypeError} if an argument is of a wrong type
+   */
+  constructor(quotas: Quotas, options?: RateLimiterOptions);
+  /** Spends `cost` tokens if all can be had now. */
+  tryAcquire(cost?: number): boolean;
+  /** The same, and tells the figures. */
+  decide(cost?: number): Decision;
+  /** What {@link decide} would answer now. Spends nothing; `remaining` is what is unspent. */
+  peek(cost?: number): Decision;
+  /**
+   * Gives back what a decision took, as far as no bound is broken: a window takes it back only while the same window lasts,
+   * gcra only what has not leaked since.
+   * @throws {TidegateError} with the code `ERR_TIDEGATE_DECISION` if the decision granted nothing, was refunded before, or
+   * is another limiter's
+   */
+  refund(decision: Decision): void;
+  /** Makes everything unspent again. To refund a decision from before has no effect. */
+  reset(): void;
+  /**
+   * Changes limits, periods and bursts from the next call on. What is used stays used, at most the new burst.
+   * @throws {ConfigError} if a quota is wrong, or their number, an algorithm or an anchor is not as before; nothing changes
+   */
+  reconfigure(quotas: Quotas): void;
+  /** The quotas, in the order of the list. */
+  readonly quotas: Quota[];
+  stats(): RateStats;
+  /**
+   * A function like `fn` that spends `cost` tokens before each call. The work of a generator function begins, and is
+   * charged, with the first `next()`. An async function that is refused rejects, any other throws:
+   * a {@link RefusedError}, or an {@link ExceedsCapacityError}.
+   */
+  guard<F extends (this: never, ...args: never[]) => unknown>(
+    fn: F,
+    options?: { readonly cost?: number | undefined },
+  ): F;
+}
+
+/** A permit of a {@link ConcurrencyLimiter}, to be released once. One that is forgotten is released when it is collected,
+ * with a process warning (`TIDEGATE_PERMIT_FORGOTTEN`).
+ */
+export class Permit {
+  private constructor();
+  /** How many permits are held; 0 once they are released. */
+  readonly permits: number;
+  /**
+   * Gives the permits back; `ok` tells the statistics whether the work went well.
+   * @throws {TidegateError} with the code `ERR_TIDEGATE_PERMIT` if they were released before; nothing changes then
+   */
+  release(ok?: boolean): void;
+  /** Releases what is still held: `using permit = …` may be left after `release()`. Where `Symbol.dispose` exists. */
+  [Symbol.dispose](): void;
+}
+
+export interface ConcurrencyLimiterOptions {
+  /** Measures how long permits are held: two clock readings for each. By default false. */
+  readonly trackHoldTime?: boolean | undefined;
+  /** The clock for hold times. By default the machine's monotonic clock. */
+  readonly clock?: ManualClock | undefined;
+}
+
+/** What a concurrency limiter has done since it was built, and how it stands. */
+export interface ConcurrencyStats {
+  /** Calls that were admitted. */
+  readonly allowed: number;
+  /** Calls that were refused. */
+  readonly denied: number;
+  readonly limit: number;
+  readonly inFlight: number;
+  readonly available: number;
+  /** Releases whose work went well. */
+  readonly releasedOk: number;
+  /** Releases whose work failed. */
+  readonly releasedFailed: number;
+  /** How long permits were held in total, in milliseconds; only with `trackHoldTime`. */
+  readonly holdTimeTotalMs?: number;
+  /** The same in nanoseconds. */
+  readonly holdTimeTotalNs?: bigint;
+  /** How long the longest-held permit was held, in milliseconds; only with `trackHoldTime`. */
+  readonly holdTimeMaxMs?: number;
+  /** The same in nanoseconds. */
+  readonly holdTimeMaxNs?: bigint;
+}
+
+/** What to take for a call of a guarded function or of {@link ConcurrencyLimiter.run}. */
+export interface PermitsOptions {
+  /** By default 1. */
+  readonly permits?: number | undefined;
+}
+
+/**
+ * Lends permits that are given back.
+ *
+ * @example
+ * const limiter = new ConcurrencyLimiter(4);
+ * const permit = limiter.tryAcquire();
+ * if (permit) {
+ *   try { await work(); } finally { permit.release(); }
+ * }
+ */
+export class ConcurrencyLimiter {
+  /**
+   * @param limit permits that may be out at once: a whole number from 0 to 2³¹−1; 0 refuses all
+   * @throws {ConfigError} if limit is another number
+   * @throws {TypeError} if an argument is of a wrong type
+   */
+  constructor(limit: number, options?: ConcurrencyLimiterOptions);
+  /**
+   * Takes permits if all can be had now, else returns false.
+   * @param permits a whole number from 1 to 2⁵³−1, by default 1; another number is a RangeError, anything else a TypeError
+   */
+  tryAcquire(permits?: number): Permit | false;
+  /** Permits that may be out at once. Setting it never blocks; permits that are out stay out. */
+  get limit(): number;
+  set limit(limit: number);
+  /** Permits that are out. */
+  readonly inFlight: number;
+  /** Permits that could be taken now; 0 while more are out than a lowered limit. */
+  readonly available: number;
+  stats(): ConcurrencyStats;
+  /**
+   * Calls `fn` under a permit, which is released when the promise that it returns settles: as ok, or as failed if it
+   * rejects or `fn` throws. Does not wait: rejects at once if no permit can be had, with a {@link RefusedError}, or with an
+   * {@link ExceedsCapacityError} if more are asked for than the limit.
+   */
+  run<T>(fn: () => T, options?: PermitsOptions): Promise<Awaited<T>>;
+  /**
+   * A function like `fn`, each call of which holds a permit: until it returns, until its promise settles, or until its
+   * generator ends. An async function that is refused rejects, any other throws: a {@link RefusedError}, or an
+   * {@link ExceedsCapacityError}.
+   */
+  guard<F extends (this: never, ...args: never[]) => unknown>(fn: F, options?: PermitsOptions): F;
+}
+
+/**
+ * A clock that moves only when told, for tests. Starts at 0, which is the Unix epoch, never goes back, and stops at
+ * 2⁶⁴−1 ns. A time that is no number or bigint is a TypeError, one out of range a RangeError.
+ */
+export class ManualClock {
+  /** Moves the clock on by milliseconds. Fractions of a nanosecond are rounded up. */
+  advance(ms: number): void;
+  /** Moves the clock on by nanoseconds: a bigint, or a number up to 2⁵³−1. */
+  advanceNs(ns: bigint | number): void;
+  /**
+   * Sets the underlying time in milliseconds, as a machine's clock is set. A step forward moves the clock on by as much; a
+   * step back counts as no time, and progress from there counts again.
+   */
+  set(ms: number): void;
+  /** The same in nanoseconds: a bigint, or a number up to 2⁵³−1. */
+  setNs(ns: bigint | number): void;
+  /** The clock's time in nanoseconds. */
+  nowNs(): bigint;
+}
+
+/**
+ * Every error of this package is an instance of TidegateError: wrong arguments too, which are RangeErrors and TypeErrors as
+ * everywhere in Node.
+ *
+ * Texts about arguments read `ARGUMENT: got VALUE; allowed: WHAT`.
+ */
+export class TidegateError extends Error {
+  constructor(message?: string, code?: string, options?: { cause?: unknown });
+  /**
+   * `ERR_TIDEGATE_` and: `REFUSED`, `EXCEEDS_CAPACITY`, `TIMED_OUT`, `QUEUE_FULL`, `CLOSED`, `INTERNAL` (the classes below);
+   * `CONFIG` ({@link ConfigError}), `OUT_OF_RANGE` (RangeError), `INVALID_TYPE` (TypeError); `PERMIT`, `DECISION` (spent, or
+   * of another limiter); `NATIVE` (the native library can't be loaded).
+   */
+  readonly code: string;
+  /** The argument that was wrong, if one was. */
+  readonly argument?: string;
+}
+
+/** A guarded call was refused. */
+export class RefusedError extends TidegateError {
+  constructor(message?: string, decision?: Decision);
+  readonly code: 'ERR_TIDEGATE_REFUSED';
+  /** The decision of a rate limiter. A concurrency limiter can't tell when a permit will come back, and gives none. */
+  readonly decision: Decision | undefined;
+}
+
+/** A guarded call asked for more than the limiter can ever grant. */
+export class ExceedsCapacityError extends TidegateError {
+  constructor(message?: string, decision?: Decision);
+  readonly code: 'ERR_TIDEGATE_EXCEEDS_CAPACITY';
+  /** The decision of a rate limiter. */
+  readonly decision: Decision | undefined;
+}
+
+/** A wait outlasted its timeout. Nothing in this version waits. */
+export class TimedOutError extends TidegateError {
+  constructor(message?: string);
+  readonly code: 'ERR_TIDEGATE_TIMED_OUT';
+}
+
+/** As many callers wait as may. Nothing in this version waits. */
+export class QueueFullError extends TidegateError {
+  constructor(message?: string);
+  readonly code: 'ERR_TIDEGATE_QUEUE_FULL';
+}
+
+/** The limiter is closed. Nothing in this version can be closed. */
+export class ClosedError extends TidegateError {
+  constructor(message?: string);
+  readonly code: 'ERR_TIDEGATE_CLOSED';
+}
+
+/** A fault inside the native library. It is still usable; please report it. */
+export class InternalError extends TidegateError {
+  constructor(message?: string, options?: { cause?: unknown });
+  readonly code: 'ERR_TIDEGATE_INTERNAL';
+}
+
+/** A quota or limit that is not allowed. An instance of TidegateError too. */
+export class ConfigError extends RangeError {
+  constructor(message?: string);
+  readonly code: 'ERR_TIDEGATE_CONFIG';
+  /** The part that was wrong. */
+  readonly argument: string;
+}

@@ -1,0 +1,111 @@
+// What index.d.ts declares, name by name: tsc refuses a name too many or too few here, and test/types.test.js compares
+// the same lists with what is there at run time.
+
+/** @typedef {typeof import('tidegate')} Tidegate */
+
+/** @satisfies {Record<keyof Tidegate, true>} */
+const exported = {
+  ClosedError: true,
+  ConcurrencyLimiter: true,
+  ConfigError: true,
+  Decision: true,
+  ExceedsCapacityError: true,
+  InternalError: true,
+  ManualClock: true,
+  NEVER_NS: true,
+  Permit: true,
+  QueueFullError: true,
+  Quota: true,
+  RateLimiter: true,
+  RefusedError: true,
+  TidegateError: true,
+  TimedOutError: true,
+};
+
+/** @satisfies {Record<keyof import('tidegate').RateLimiter, true>} */
+const rateLimiter = {
+  tryAcquire: true,
+  decide: true,
+  peek: true,
+  refund: true,
+  reset: true,
+  reconfigure: true,
+  quotas: true,
+  stats: true,
+  guard: true,
+};
+
+/** @satisfies {Record<keyof import('tidegate').ConcurrencyLimiter, true>} */
+const concurrencyLimiter = {
+  tryAcquire: true,
+  limit: true,
+  inFlight: true,
+  available: true,
+  stats: true,
+  run: true,
+  guard: true,
+};
+
+/** @satisfies {Record<keyof import('tidegate').Permit, true>} */
+const permit = { permits: true, release: true, [Symbol.dispose]: true };
+
+/** @satisfies {Record<keyof import('tidegate').ManualClock, true>} */
+const manualClock = { advance: true, advanceNs: true, set: true, setNs: true, nowNs: true };
+
+/** @satisfies {Record<keyof import('tidegate').Quota, true>} */
+const quota = {
+  limit: true,
+  perMs: true,
+  periodNs: true,
+  burst: true,
+  algorithm: true,
+  anchor: true,
+  toString: true,
+};
+
+/** @satisfies {Record<Exclude<keyof Tidegate['Quota'], 'prototype'>, true>} */
+const quotaStatics = { parse: true, parseList: true };
+
+/** @satisfies {Record<keyof import('tidegate').Decision, true>} */
+const decision = {
+  allowed: true,
+  status: true,
+  limit: true,
+  remaining: true,
+  retryAfterMs: true,
+  retryAfterNs: true,
+  resetAfterMs: true,
+  resetAfterNs: true,
+  quota: true,
+};
+
+/** @satisfies {Record<keyof import('tidegate').RateStats, true>} */
+const rateStats = { allowed: true, denied: true };
+
+/** @satisfies {Record<keyof import('tidegate').ConcurrencyStats, true>} */
+const concurrencyStats = {
+  allowed: true,
+  denied: true,
+  limit: true,
+  inFlight: true,
+  available: true,
+  releasedOk: true,
+  releasedFailed: true,
+  holdTimeTotalMs: true,
+  holdTimeTotalNs: true,
+  holdTimeMaxMs: true,
+  holdTimeMaxNs: true,
+};
+
+module.exports = {
+  exported,
+  rateLimiter,
+  concurrencyLimiter,
+  permit,
+  manualClock,
+  quota,
+  quotaStatics,
+  decision,
+  rateStats,
+  concurrencyStats,
+};

@@ -1,0 +1,109 @@
+// The API as TypeScript users of require() write it. Compiled, not run.
+import {
+  type Algorithm,
+  ConcurrencyLimiter,
+  type ConcurrencyStats,
+  type Decision,
+  ManualClock,
+  NEVER_NS,
+  type Permit,
+  Quota,
+  type QuotaLike,
+  RateLimiter,
+  RefusedError,
+  TidegateError,
+} from 'tidegate';
+
+const clock = new ManualClock();
+clock.advance(1.5);
+clock.advanceNs(1n);
+clock.advanceNs(1);
+clock.set(10);
+clock.setNs(10n);
+const now: bigint = clock.nowNs();
+
+const quota: Quota = new Quota({ limit: 100, perMs: 1000, burst: 20 });
+const window = new Quota({ limit: 3, periodNs: 2_000_000_000n, algorithm: 'fixed_window', anchor: 'clock' });
+const algorithm: Algorithm = quota.algorithm;
+const list: Quota[] = Quota.parseList('2/s; 100/h');
+const forms: readonly QuotaLike[] = [quota, '100/s', { limit: 5, perMs: 1000 }, Quota.parse('5 per 30s')];
+
+const limiter = new RateLimiter('100/s', { clock });
+new RateLimiter(quota);
+new RateLimiter({ limit: 5, perMs: 1000 });
+new RateLimiter(forms);
+const allowed: boolean = limiter.tryAcquire(2);
+const decision: Decision = limiter.decide();
+const seconds: number = Math.ceil(limiter.peek(3).retryAfterMs / 1000);
+const exact: boolean = decision.retryAfterNs === NEVER_NS;
+limiter.refund(decision);
+limiter.reset();
+limiter.reconfigure(list);
+const limits: number[] = limiter.quotas.map(({ limit }) => limit);
+const { denied }: { denied: number } = limiter.stats();
+
+const lender = new ConcurrencyLimiter(4, { trackHoldTime: true, clock });
+lender.limit = 5;
+const left: number = lender.limit - lender.inFlight - lender.available;
+const permit: Permit | false = lender.tryAcquire(2);
+if (permit) permit.release(false);
+const stats: ConcurrencyStats = lender.stats();
+const total: bigint | undefined = stats.holdTimeTotalNs;
+
+function scoped() {
+  const held = lender.tryAcquire();
+  if (!held) return;
+  using permit = held;
+  return permit.permits;
+}
+
+async function ran(): Promise<string> {
+  const length: number = await lender.run(() => 'abc'.length);
+  const text: string = await lender.run(async () => String(length), { permits: 2 });
+  return text;
+}
+
+// A guarded function has the type of the function.
+class Service {
+  name = 'service';
+  greet = limiter.guard(function (this: Service, whom: string, times = 1): string {
+    return `${this.name} greets ${whom}`.repeat(times);
+  });
+}
+const greeting: string = new Service().greet('you', 2);
+const fetched: (url: string) => Promise<number> = lender.guard(async (url: string) => url.length, { permits: 1 });
+
+try {
+  limiter.guard(() => {}, { cost: 2 })();
+} catch (error) {
+  if (error instanceof RefusedError) {
+    const wait: number | undefined = error.decision?.retryAfterMs;
+    const code: 'ERR_TIDEGATE_REFUSED' = error.code;
+    void [wait, code];
+  } else if (error instanceof TidegateError) {
+    const code: string = error.code;
+    void code;
+  }
+}
+
+// What is wrong at run time is wrong for the compiler where it can be seen.
+// @ts-expect-error a cost is a number
+limiter.tryAcquire('1');
+// @ts-expect-error a cost is no bigint
+limiter.tryAcquire(1n);
+// @ts-expect-error an algorithm that doesn't exist
+new Quota({ limit: 1, perMs: 1, algorithm: 'leaky' });
+// @ts-expect-error a misspelt part
+new RateLimiter({ limit: 1, perms: 1 });
+// @ts-expect-error decisions are immutable
+decision.allowed = true;
+// @ts-expect-error the figures in flight can't be set
+lender.inFlight = 1;
+// @ts-expect-error a permit may have been refused
+lender.tryAcquire().release();
+// @ts-expect-error only limiters make permits
+new (null as unknown as typeof Permit)();
+// @ts-expect-error a guarded function takes the arguments of the function
+new Service().greet(5);
+
+void [now, window, algorithm, allowed, seconds, exact, limits, denied, left, total, scoped, ran, greeting, fetched];
