@@ -116,18 +116,16 @@ def parse_list(text):
 
 
 class _Reader:
-    """Reads one quota, word by word. Words are runs of digits, runs of small letters, and single other characters."""
+    """Reads one quota, word by word: words are what stands between spaces and slashes."""
 
     def __init__(self, text, part):
         self.text = text
-        words = re.findall(r"[0-9]+|[a-z_]+|[^ ]", part)
-        self.words = list(reversed(words))
+        self.words = list(reversed(re.findall(r"/|[^ /]+", part)))
 
     def quota(self):
         limit = self.number()
         self.one_of("/", "per")
-        count = self.number() if self.next_is_number() else 1
-        period = count * LENGTH_NS[self.one_of(*LENGTH_NS)]
+        period = self.period()
         burst = self.number() if self.skip("burst") else None
         algorithm = self.words.pop() if self.words and self.words[-1] in ALGORITHMS else "gcra"
         anchor = self.one_of(*ANCHORS) if self.skip("anchor") else "first"
@@ -135,24 +133,35 @@ class _Reader:
             self.refuse()
         return Quota(limit, period, burst, algorithm, anchor)
 
-    def next_is_number(self):
-        return bool(self.words) and self.words[-1][0] in "0123456789"
+    def period(self):
+        """A count and a unit, which may stand together or apart, or a unit alone."""
+        count, rest = re.fullmatch(r"([0-9]*)(.*)", self.word(), re.DOTALL).groups()
+        if rest:
+            self.words.append(rest)
+        return int(count or 1) * LENGTH_NS[self.one_of(*LENGTH_NS)]
 
     def number(self):
-        if not self.next_is_number():
+        word = self.word()
+        if not re.fullmatch(r"[0-9]+", word):
             self.refuse()
-        return int(self.words.pop())
+        return int(word)
+
+    def one_of(self, *allowed):
+        word = self.word()
+        if word not in allowed:
+            self.refuse()
+        return word
+
+    def word(self):
+        if not self.words:
+            self.refuse()
+        return self.words.pop()
 
     def skip(self, word):
         found = bool(self.words) and self.words[-1] == word
         if found:
             self.words.pop()
         return found
-
-    def one_of(self, *allowed):
-        if not self.words or self.words[-1] not in allowed:
-            self.refuse()
-        return self.words.pop()
 
     def refuse(self):
         grammar = 'limit ("/" | "per") [count] unit ["burst" burst] [algorithm] ["anchor" anchor]'

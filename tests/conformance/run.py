@@ -97,8 +97,10 @@ def run_driver(command, files):
     problems = []
     if done.returncode != 0:
         # Only then: permits that a script leaves unreleased may rightly be warned about.
-        errors = done.stderr.decode("utf-8", "replace")[-2000:].strip()
-        problems.append(f"exit status {done.returncode}: {errors}")
+        errors = done.stderr.decode("utf-8", "replace").splitlines()
+        if len(errors) > 10:
+            errors = [*errors[:5], "...", *errors[-5:]]
+        problems.append("\n    ".join([f"exit status {done.returncode}", *errors]))
     transcripts = {}
     lines = []
     for line in done.stdout.decode("utf-8", "replace").splitlines():
