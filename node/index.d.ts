@@ -161,6 +161,8 @@ export class RateLimiter {
   reconfigure(quotas: Quotas): void;
   /** The quotas, in the order of the list. */
   readonly quotas: Quota[];
+  /** The quota; the first one where there are several. */
+  readonly quota: Quota;
   stats(): RateStats;
   /**
    * A function like `fn` that spends `cost` tokens before each call. The work of a generator function begins, and is
@@ -178,8 +180,10 @@ export class RateLimiter {
  */
 export class Permit {
   private constructor();
-  /** How many permits are held; 0 once they are released. */
+  /** How many permits are held, or were. */
   readonly permits: number;
+  /** Whether they were given back. */
+  readonly released: boolean;
   /**
    * Gives the permits back; `ok` tells the statistics whether the work went well.
    * @throws {TidegateError} with the code `ERR_TIDEGATE_PERMIT` if they were released before; nothing changes then

@@ -19,18 +19,24 @@ const forgotten = new FinalizationRegistry((held) => {
 });
 
 class Permit {
+  #permits;
   /** What to give back, or undefined once it was. */
   #held;
 
   /** `limiter` is its handle, `taken` what the native tryAcquire returned. */
   constructor(ours, limiter, permits, taken) {
     if (ours !== OURS) throw wrongType('Permit', ours, 'tryAcquire, which makes permits');
+    this.#permits = permits;
     this.#held = { limiter, permits, taken };
     forgotten.register(this, this.#held, this.#held);
   }
 
   get permits() {
-    return this.#held?.permits ?? 0;
+    return this.#permits;
+  }
+
+  get released() {
+    return this.#held === undefined;
   }
 
   release(ok = true) {
@@ -50,7 +56,7 @@ class Permit {
     if (Symbol.dispose) {
       Object.defineProperty(Permit.prototype, Symbol.dispose, {
         value: function dispose() {
-          if (this.#held !== undefined) this.release();
+          if (!this.released) this.release();
         },
         configurable: true,
         writable: true,

@@ -61,6 +61,10 @@ class RateLimiter {
     return attempt(() => native.rateQuotas(this.#handle)).map((exact) => new Quota(exact.text));
   }
 
+  get quota() {
+    return this.quotas[0];
+  }
+
   stats() {
     return attempt(() => native.rateStats(this.#handle));
   }

@@ -17,7 +17,9 @@ describe('rate limiter', () => {
         ['2/s', '3/min', '4/h'],
       ],
     ]) {
-      assert.deepEqual(new RateLimiter(quotas).quotas.map(String), texts);
+      const limiter = new RateLimiter(quotas);
+      assert.deepEqual(limiter.quotas.map(String), texts);
+      assert.equal(String(limiter.quota), texts[0]);
     }
   });
 

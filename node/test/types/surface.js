@@ -31,6 +31,7 @@ const rateLimiter = {
   reset: true,
   reconfigure: true,
   quotas: true,
+  quota: true,
   stats: true,
   guard: true,
 };
@@ -47,7 +48,7 @@ const concurrencyLimiter = {
 };
 
 /** @satisfies {Record<keyof import('tidegate').Permit, true>} */
-const permit = { permits: true, release: true, [Symbol.dispose]: true };
+const permit = { permits: true, released: true, release: true, [Symbol.dispose]: true };
 
 /** @satisfies {Record<keyof import('tidegate').ManualClock, true>} */
 const manualClock = { advance: true, advanceNs: true, set: true, setNs: true, nowNs: true };
