@@ -13,8 +13,8 @@ use tidegate::{
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 enum Limiter {
-    Rate(RateLimiter),
-    Concurrency(ConcurrencyLimiter),
+    Rate(Box<RateLimiter>),
+    Concurrency(Box<ConcurrencyLimiter>),
 }
 
 /// What a script has made so far.
@@ -74,13 +74,13 @@ impl Script {
                     Some(text) => RateLimiter::with_clock(decoded(text).as_str(), &self.clock)?,
                     None => RateLimiter::with_clock(quotas(rest)?, &self.clock)?,
                 };
-                self.limiters.insert(name.to_owned(), Limiter::Rate(limiter));
+                self.limiters.insert(name.to_owned(), Limiter::Rate(Box::new(limiter)));
             }
             ["conc", name, ref rest @ ..] => {
                 let tracked = value(rest, "track_hold_time") == Some("1");
                 let options = ConcurrencyOptions::new().track_hold_time(tracked).clock(&self.clock);
                 let limiter = options.build(value(rest, "limit").ok_or("limit")?.parse()?)?;
-                self.limiters.insert(name.to_owned(), Limiter::Concurrency(limiter));
+                self.limiters.insert(name.to_owned(), Limiter::Concurrency(Box::new(limiter)));
             }
             [verb @ ("try" | "decide" | "peek"), name, ref rest @ ..] => {
                 let cost = value(rest, "cost").map_or(Ok(1), str::parse)?;
@@ -91,7 +91,7 @@ impl Script {
             ["reset", name] => self.rate(name)?.reset(),
             ["reconfigure", name, ref rest @ ..] => self.rate(name)?.reconfigure(quotas(rest)?)?,
             ["limit", name, limit] => self.concurrency(name)?.set_limit(limit.parse()?)?,
-            ["stats", name] => return Ok(self.stats(name)?),
+            ["stats", name] => return self.stats(name),
             _ => return Err("no such command".into()),
         }
         Ok(done)

@@ -29,7 +29,7 @@ pub struct Grant {
     pub cost: u64,
     /// When, on the limiter's clock.
     pub granted_at_ns: u64,
-    /// How often the limiter had been reset by then.
+    /// What voids a grant, counted by then: resets and changes of the quotas.
     pub reset_count: u64,
 }
 

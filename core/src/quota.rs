@@ -4,6 +4,7 @@ use crate::clock::saturating_ns;
 use crate::{Error, MAX_COST};
 use regex_lite::{Captures, Regex};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -116,7 +117,7 @@ impl FromStr for Anchor {
 /// `limit ("/" | "per") [count] unit ["burst" burst] [algorithm] ["anchor" anchor]`, such as `100/s`, `5 per 30s`,
 /// `100/minute burst 20`, `3/2s fixed_window anchor clock`. Units: `ns`, `us`, `ms`, `s sec second seconds`,
 /// `min minute minutes`, `h hour hours`, `d day days`, `w week weeks`. Several quotas are joined by `;`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug)]
 pub struct Quota {
     limit: u64,
     period_ns: u64,
@@ -125,7 +126,26 @@ pub struct Quota {
     anchor: Anchor,
 }
 
+/// Two quotas are equal if they enforce the same: a burst that was left out is the limit.
+impl PartialEq for Quota {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for Quota {}
+
+impl Hash for Quota {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts().hash(state);
+    }
+}
+
 impl Quota {
+    fn parts(&self) -> (u64, u64, u64, Algorithm, Anchor) {
+        (self.limit, self.period_ns, self.burst(), self.algorithm, self.anchor)
+    }
+
     /// `limit` tokens per `period`, by gcra with a burst of `limit`. Checked when a limiter is built, or by
     /// [`validate`](Self::validate).
     #[must_use]
@@ -290,10 +310,10 @@ fn grammar() -> &'static Regex {
     static GRAMMAR: OnceLock<Regex> = OnceLock::new();
     GRAMMAR.get_or_init(|| {
         Regex::new(
-            r"(?x)^\s* (?<limit>[0-9]+) (?: \s*/\s* | \s+per\s+ ) (?<count>[0-9]+)? \s* (?<unit>[a-z]+)
-              (?: \s+burst\s+ (?<burst>[0-9]+) )?
-              (?: \s+ (?<algorithm>gcra|fixed_window|sliding_window|sliding_log) )?
-              (?: \s+anchor\s+ (?<anchor>first|clock) )? \s*$",
+            r"(?x)^\x20* (?<limit>[0-9]+) (?: \x20*/\x20* | \x20+per\x20+ ) (?<count>[0-9]+)? \x20* (?<unit>[a-z]+)
+              (?: \x20+burst\x20+ (?<burst>[0-9]+) )?
+              (?: \x20+ (?<algorithm>gcra|fixed_window|sliding_window|sliding_log) )?
+              (?: \x20+anchor\x20+ (?<anchor>first|clock) )? \x20*$",
         )
         .expect("a constant pattern")
     })

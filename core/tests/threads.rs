@@ -51,7 +51,7 @@ fn ten_threads_get_exactly_the_limit_while_the_clock_stands() {
 #[test]
 fn ten_threads_with_different_costs_spend_exactly_the_limit() {
     for quota in every_kind(30_000) {
-        let limiter = RateLimiter::with_clock(quota, &ManualClock::new()).unwrap();
+        let limiter = RateLimiter::with_clock(quota, ManualClock::new()).unwrap();
         let spent = race(|| {
             let ask = |cost| if limiter.try_acquire_n(cost).unwrap() { cost } else { 0 };
             (0..3_000).map(|round| ask(1 + round % 7)).sum::<u64>() + (0..10_000).map(|_| ask(1)).sum::<u64>()
@@ -159,7 +159,7 @@ fn a_quota_that_changes_under_ten_threads_never_gives_more_than_the_larger_one()
 #[test]
 fn refunds_from_ten_threads_balance() {
     for quota in every_kind(1_000) {
-        let limiter = RateLimiter::with_clock(quota, &ManualClock::new()).unwrap();
+        let limiter = RateLimiter::with_clock(quota, ManualClock::new()).unwrap();
         race(|| {
             for _ in 0..2_000 {
                 let decision = limiter.decide();
@@ -176,7 +176,7 @@ fn refunds_from_ten_threads_balance() {
 
 #[test]
 fn one_decision_is_refunded_once_though_ten_threads_try() {
-    let limiter = RateLimiter::with_clock(Quota::per_second(10), &ManualClock::new()).unwrap();
+    let limiter = RateLimiter::with_clock(Quota::per_second(10), ManualClock::new()).unwrap();
     let (first, second) = (limiter.decide_n(3).unwrap(), limiter.decide_n(4).unwrap());
     assert_eq!(race(|| u64::from(limiter.refund(&first).is_ok())), 1);
     assert_eq!(limiter.peek().remaining(), 6);

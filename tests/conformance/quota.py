@@ -7,7 +7,8 @@ MAX_COUNT = 2**53 - 1
 MAX_QUOTAS = 16
 DAY_NS = 86_400 * 10**9
 YEAR_NS = 365 * DAY_NS
-MAX_PERIOD_NS = 8 * YEAR_NS
+MAX_PERIOD_NS = 2 * YEAR_NS
+MAX_FILL_NS = 8 * YEAR_NS
 
 ALGORITHMS = ("gcra", "fixed_window", "sliding_window", "sliding_log")
 ANCHORS = ("first", "clock")
@@ -69,7 +70,7 @@ class Quota:
             demand("limit", self.limit, 0, 2**24)
 
     def _check_gcra(self):
-        if self.capacity * self.period > self.limit * MAX_PERIOD_NS:
+        if self.capacity * self.period > self.limit * MAX_FILL_NS:
             raise Mistake("burst", self.burst, "a bucket that fills within 8 years")
         if self.limit and self.ticks_per_token() == 0:
             raise Mistake("limit", self.limit, "about 9 tokens a nanosecond")

@@ -238,7 +238,7 @@ class LongScript(ScriptWriter):
 
     def write(self):
         algorithm = self.rng.choice(ALGORITHMS)
-        days = self.rng.randint(30, 2000)
+        days = self.rng.randint(30, 730)
         limit = self.rng.randint(1, 4)
         self.say(f"rate r {as_text(f'{limit}/{days}d {algorithm}')}")
         for _ in range(self.rng.randint(4, 16)):

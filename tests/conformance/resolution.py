@@ -11,12 +11,9 @@ from math import gcd
 
 from budgets import ALLOWED, BUDGETS, TokenBucket
 from model import RateLimiter
-from quota import YEAR_NS
 
 # Beyond this, times that are rounded up to nanoseconds could differ by more than one.
 MOST_BLUR_NS = Fraction(9, 10)
-# Ticks are counted for two years before their origin moves.
-HORIZON_NS = 2 * YEAR_NS
 # The multiplier that turns nanoseconds into ticks is rounded up, by less than 1/16 tick within the horizon.
 EARLY_TICKS = Fraction(17, 16)
 
@@ -45,11 +42,9 @@ class TickedBucket(TokenBucket):
 
     def bounds(self, now):
         """The earliest and the latest time at which a core may take the bucket to be full."""
-        moved = 2 * self.early() if now > HORIZON_NS else Fraction(0)
-        slack = self.doubt + moved
-        if slack + self.early() > MOST_BLUR_NS:
+        if self.doubt + self.early() > MOST_BLUR_NS:
             raise Blurred
-        return self.full_at - slack - self.early(), self.full_at + slack
+        return self.full_at - self.doubt - self.early(), self.full_at + self.doubt
 
     def views(self, now):
         """The bucket as it is and as a core may see it."""

@@ -78,8 +78,8 @@ impl Algorithm for FixedWindow {
     }
 
     #[inline]
-    fn horizon_ns(&self) -> u64 {
-        u64::MAX
+    fn is_past_horizon(&self, _now: u64) -> bool {
+        false
     }
 
     fn moved_to(&self, _now: u64) -> Self {

@@ -76,11 +76,16 @@ impl Gcra {
 
     #[inline]
     fn ticks(&self, now: u64) -> u64 {
-        ((u128::from(now.saturating_sub(self.origin_ns)) * u128::from(self.multiplier)) >> SHIFT) as u64
+        self.ticks_of(now.saturating_sub(self.origin_ns))
+    }
+
+    #[inline]
+    fn ticks_of(&self, elapsed_ns: u64) -> u64 {
+        ((u128::from(elapsed_ns) * u128::from(self.multiplier)) >> SHIFT) as u64
     }
 
     fn segment_ticks(&self) -> u64 {
-        self.ticks(self.origin_ns.saturating_add(self.segment_ns))
+        self.ticks_of(self.segment_ns)
     }
 
     /// The least time from `now` until the clock shows `ticks`, also when the origin moves meanwhile.
@@ -114,8 +119,8 @@ impl Algorithm for Gcra {
     }
 
     #[inline]
-    fn horizon_ns(&self) -> u64 {
-        self.origin_ns.saturating_add(self.segment_ns)
+    fn is_past_horizon(&self, now: u64) -> bool {
+        now.saturating_sub(self.origin_ns) >= self.segment_ns
     }
 
     /// By whole segments, so that nothing is rounded.
@@ -146,7 +151,7 @@ impl Algorithm for Gcra {
 
     /// What leaked since the grant is gone, and while the bucket owes more than it holds (reservations) nothing is given.
     fn refund(&self, tat: u64, now: u64, cost: u64, granted_at: u64) -> u64 {
-        let leaked = self.ticks(now).saturating_sub(self.ticks(granted_at));
+        let leaked = self.ticks_of(now.saturating_sub(granted_at));
         let owed = tat.saturating_sub(self.ticks(now));
         if owed > self.full_ticks() {
             return tat;

@@ -21,8 +21,8 @@ pub(crate) trait Algorithm: Copy {
     /// The most that one call may ask for; 0 if nothing is ever admitted.
     fn capacity(&self) -> u64;
 
-    /// From this instant on, [`moved_to`](Self::moved_to) must come first: states would no longer fit.
-    fn horizon_ns(&self) -> u64;
+    /// Whether [`moved_to`](Self::moved_to) must come first, since states would no longer fit.
+    fn is_past_horizon(&self, now: u64) -> bool;
 
     /// The same settings, counting time from a later origin.
     fn moved_to(&self, now: u64) -> Self;

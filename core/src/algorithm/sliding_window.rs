@@ -100,8 +100,8 @@ impl Algorithm for SlidingWindow {
     }
 
     #[inline]
-    fn horizon_ns(&self) -> u64 {
-        self.origin_ns.saturating_add(self.period_ns.saturating_mul(MAX))
+    fn is_past_horizon(&self, now: u64) -> bool {
+        now.saturating_sub(self.origin_ns) >= self.period_ns.saturating_mul(MAX)
     }
 
     fn moved_to(&self, now: u64) -> Self {

@@ -104,7 +104,7 @@ impl ConcurrencyLimiter {
     /// Takes one permit if it can be had now.
     #[inline]
     pub fn try_acquire(&self) -> Option<Permit<'_>> {
-        self.take(1).ok().map(|raw| Permit::new(self, raw))
+        self.take(1).ok().map(|acquired_at_ns| Permit::new(self, 1, acquired_at_ns))
     }
 
     /// Takes `permits` permits if all can be had now.
@@ -114,7 +114,8 @@ impl ConcurrencyLimiter {
     /// If permits is not 1 … 2⁵³−1.
     #[inline]
     pub fn try_acquire_n(&self, permits: u64) -> Result<Option<Permit<'_>>, Error> {
-        Ok(self.try_acquire_raw(permits)?.ok().map(|raw| Permit::new(self, raw)))
+        check_cost("permits", permits)?;
+        Ok(self.take(permits).ok().map(|acquired_at_ns| Permit::new(self, permits, acquired_at_ns)))
     }
 
     /// [`try_acquire_n`](Self::try_acquire_n) for a permit that keeps the limiter alive.
@@ -123,7 +124,8 @@ impl ConcurrencyLimiter {
     ///
     /// If permits is not 1 … 2⁵³−1.
     pub fn try_acquire_owned(self: &Arc<Self>, permits: u64) -> Result<Option<OwnedPermit>, Error> {
-        Ok(self.try_acquire_raw(permits)?.ok().map(|raw| OwnedPermit::new(Arc::clone(self), raw)))
+        check_cost("permits", permits)?;
+        Ok(self.take(permits).ok().map(|acquired_at_ns| OwnedPermit::new(Arc::clone(self), permits, acquired_at_ns)))
     }
 
     /// Takes `permits` permits as plain data, or tells why not: [`Status::Denied`] or [`Status::ExceedsCapacity`].
@@ -134,18 +136,18 @@ impl ConcurrencyLimiter {
     #[inline]
     pub fn try_acquire_raw(&self, permits: u64) -> Result<Result<RawPermit, Status>, Error> {
         check_cost("permits", permits)?;
-        Ok(self.take(permits))
+        let raw = |acquired_at_ns| RawPermit { limiter_id: self.id, permits, acquired_at_ns };
+        Ok(self.take(permits).map(raw))
     }
 
+    /// Takes `permits`; returns when, if hold times are tracked.
     #[inline]
-    fn take(&self, permits: u64) -> Result<RawPermit, Status> {
+    fn take(&self, permits: u64) -> Result<u64, Status> {
         // Relaxed: the exchange below orders what needs order; a refusal reads nothing else.
         let mut word = Word(self.word.0.load(Ordering::Relaxed));
         loop {
             if permits > word.available() {
-                self.counters.increment(Count::Denied);
-                let never = permits > word.limit() && word.limit() > 0;
-                return Err(if never { Status::ExceedsCapacity } else { Status::Denied });
+                return Err(self.refused(permits, word));
             }
             // Acquire: what was done under the permit before its release is seen by who takes it next.
             let next = word.taken(permits).0;
@@ -155,8 +157,12 @@ impl ConcurrencyLimiter {
             }
         }
         self.counters.increment(Count::Allowed);
-        let acquired_at_ns = self.hold_times.as_ref().map_or(0, |hold_times| hold_times.clock.now_ns());
-        Ok(RawPermit { limiter_id: self.id, permits, acquired_at_ns })
+        Ok(self.hold_times.as_ref().map_or(0, |hold_times| hold_times.clock.now_ns()))
+    }
+
+    fn refused(&self, permits: u64, word: Word) -> Status {
+        self.counters.increment(Count::Denied);
+        if permits > word.limit() && word.limit() > 0 { Status::ExceedsCapacity } else { Status::Denied }
     }
 
     /// Gives permits back; `ok` tells the statistics whether the work went well. Who calls sees to it that each permit is
@@ -179,11 +185,24 @@ impl ConcurrencyLimiter {
                 Err(there) => word = Word(there),
             }
         }
+        self.returned(permit.acquired_at_ns, ok);
+        Ok(())
+    }
+
+    /// Gives back what a [`Permit`] or [`OwnedPermit`] holds, which is out for sure: so there is nothing to check.
+    #[inline]
+    fn give_back(&self, permits: u64, acquired_at_ns: u64, ok: bool) {
+        // Release: pairs with the acquire in `take`.
+        self.word.0.fetch_sub(permits, Ordering::Release);
+        self.returned(acquired_at_ns, ok);
+    }
+
+    #[inline]
+    fn returned(&self, acquired_at_ns: u64, ok: bool) {
         self.counters.increment(if ok { Count::ReleasedOk } else { Count::ReleasedFailed });
         if let Some(hold_times) = &self.hold_times {
-            self.record_hold_time(hold_times, permit.acquired_at_ns);
+            self.record_hold_time(hold_times, acquired_at_ns);
         }
-        Ok(())
     }
 
     fn record_hold_time(&self, hold_times: &HoldTimes, acquired_at_ns: u64) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// Permits as plain data: for those who carry them across a border and give them back by
 /// [`ConcurrencyLimiter::release`].
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "permits that are not released stay out for ever"]
 pub struct RawPermit {
     /// The limiter that lent them; unique in the process.
@@ -23,30 +23,34 @@ pub struct RawPermit {
 #[must_use = "permits are given back when this is dropped"]
 pub struct Permit<'a> {
     limiter: &'a ConcurrencyLimiter,
-    raw: Option<RawPermit>,
+    permits: u64,
+    acquired_at_ns: u64,
 }
 
 impl<'a> Permit<'a> {
-    pub(super) fn new(limiter: &'a ConcurrencyLimiter, raw: RawPermit) -> Self {
-        Self { limiter, raw: Some(raw) }
+    #[inline]
+    pub(super) fn new(limiter: &'a ConcurrencyLimiter, permits: u64, acquired_at_ns: u64) -> Self {
+        Self { limiter, permits, acquired_at_ns }
     }
 
     /// How many permits are held.
     #[must_use]
     pub fn permits(&self) -> u64 {
-        self.raw.as_ref().map_or(0, |raw| raw.permits)
+        self.permits
     }
 
     /// Gives the permits back; `ok` tells the statistics whether the work went well.
-    pub fn release(mut self, ok: bool) {
-        give_back(self.limiter, &mut self.raw, ok);
+    #[inline]
+    pub fn release(self, ok: bool) {
+        self.limiter.give_back(self.permits, self.acquired_at_ns, ok);
+        std::mem::forget(self);
     }
 }
 
 impl Drop for Permit<'_> {
     #[inline]
     fn drop(&mut self) {
-        give_back(self.limiter, &mut self.raw, true);
+        self.limiter.give_back(self.permits, self.acquired_at_ns, true);
     }
 }
 
@@ -55,37 +59,31 @@ impl Drop for Permit<'_> {
 #[must_use = "permits are given back when this is dropped"]
 pub struct OwnedPermit {
     limiter: Arc<ConcurrencyLimiter>,
-    raw: Option<RawPermit>,
+    permits: u64,
+    acquired_at_ns: u64,
+    ok: bool,
 }
 
 impl OwnedPermit {
-    pub(super) fn new(limiter: Arc<ConcurrencyLimiter>, raw: RawPermit) -> Self {
-        Self { limiter, raw: Some(raw) }
+    pub(super) fn new(limiter: Arc<ConcurrencyLimiter>, permits: u64, acquired_at_ns: u64) -> Self {
+        Self { limiter, permits, acquired_at_ns, ok: true }
     }
 
     /// How many permits are held.
     #[must_use]
     pub fn permits(&self) -> u64 {
-        self.raw.as_ref().map_or(0, |raw| raw.permits)
+        self.permits
     }
 
     /// Gives the permits back; `ok` tells the statistics whether the work went well.
     pub fn release(mut self, ok: bool) {
-        give_back(&self.limiter, &mut self.raw, ok);
+        self.ok = ok;
     }
 }
 
 impl Drop for OwnedPermit {
     #[inline]
     fn drop(&mut self) {
-        give_back(&self.limiter, &mut self.raw, true);
-    }
-}
-
-#[inline]
-fn give_back(limiter: &ConcurrencyLimiter, raw: &mut Option<RawPermit>, ok: bool) {
-    if let Some(raw) = raw.take() {
-        let released = limiter.release(&raw, ok);
-        debug_assert!(released.is_ok(), "a permit that is held is out: {released:?}");
+        self.limiter.give_back(self.permits, self.acquired_at_ns, self.ok);
     }
 }

@@ -53,7 +53,7 @@ impl<A: Packed> Cell<A> {
         let buffer = &self.buffers[usize::from(A::generation(word) & 1)];
         // Relaxed: the word was loaded with acquire, and `unchanged` or the exchange after the fence proves that the
         // buffer was not overwritten meanwhile.
-        A::from_settings(std::array::from_fn(|index| buffer.0[index].load(Ordering::Relaxed)))
+        A::from_settings(|index| buffer.0[index].load(Ordering::Relaxed))
     }
 
     /// Whether what was read of the settings since `word` was loaded can be relied on.
@@ -79,7 +79,7 @@ impl<A: Packed> Cell<A> {
         let mut word = A::Word::load(&self.word.0);
         loop {
             let settings = self.settings(word);
-            if now >= settings.horizon_ns() {
+            if settings.is_past_horizon(now) {
                 word = self.move_origin(now);
                 continue;
             }
@@ -158,7 +158,7 @@ impl<A: Packed> Cell<A> {
     fn move_origin(&self, now: u64) -> A::Word {
         let _changing = lock(&self.changing);
         let word = A::Word::load(&self.word.0);
-        if now < self.settings(word).horizon_ns() {
+        if !self.settings(word).is_past_horizon(now) {
             return word; // Another thread moved it.
         }
         self.change(now, |settings| settings.moved_to(now))

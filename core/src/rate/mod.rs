@@ -34,6 +34,7 @@ pub struct RateLimiter {
     clock: Clock,
     counters: Counters,
     id: u64,
+    /// Counts what voids grants: resets and changes of the quotas.
     reset_count: AtomicU64,
     quotas: Mutex<Vec<Quota>>,
 }
@@ -43,6 +44,17 @@ pub struct RateLimiter {
 enum States {
     One(State),
     Several(Box<[State]>),
+}
+
+impl States {
+    /// Apart from gcra's path, which is to be short.
+    #[inline(never)]
+    fn try_charge(&self, now: u64, cost: u64) -> Status {
+        match self {
+            Self::One(state) => state.try_charge(now, cost),
+            Self::Several(states) => charge_all(states, now, cost).named.status,
+        }
+    }
 }
 
 impl RateLimiter {
@@ -110,8 +122,8 @@ impl RateLimiter {
     fn try_status(&self, cost: u64) -> Status {
         let now = self.clock.now_ns();
         let status = match &self.states {
-            States::One(state) => state.try_charge(now, cost),
-            States::Several(states) => charge_all(states, now, cost).named.status,
+            States::One(State::Gcra(cell)) => cell.try_charge(now, cost),
+            other => other.try_charge(now, cost),
         };
         self.count(status);
         status
@@ -196,6 +208,7 @@ impl RateLimiter {
     /// [`refund`](Self::refund) for those who carry grants across a border and see themselves that each is used once, with the
     /// limiter of its [`limiter_id`](Grant::limiter_id).
     pub fn refund_grant(&self, grant: Grant) {
+        let _unchanging = lock(&self.quotas);
         if grant.reset_count != self.reset_count.load(Ordering::Acquire) {
             return;
         }
@@ -207,15 +220,21 @@ impl RateLimiter {
 
     /// Makes everything unspent again. Decisions from before can no longer be refunded to any effect.
     pub fn reset(&self) {
-        // Release, and first: whoever sees the fresh state below was told of the reset.
+        let _unchanging = lock(&self.quotas);
+        self.voiding_grants(|| self.states().iter().for_each(State::reset));
+    }
+
+    /// Makes a change after which no grant from before, or from meanwhile, can be refunded. Only under the lock `quotas`.
+    fn voiding_grants(&self, change: impl FnOnce()) {
+        // AcqRel, before and after: a call reads the count first and charges then, so one that reads the last count charges
+        // what the change has left.
         self.reset_count.fetch_add(1, Ordering::AcqRel);
-        for state in self.states() {
-            state.reset();
-        }
+        change();
+        self.reset_count.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Changes limits, periods and bursts while in use, from the next call on. What is used stays used, at most the new
-    /// burst. Does nothing where nothing changed.
+    /// burst. Decisions from before can no longer be refunded to any effect. Does nothing if nothing changed.
     ///
     /// # Errors
     ///
@@ -233,13 +252,17 @@ impl RateLimiter {
                 format_args!("as many quotas, with the same algorithms and anchors, as {}", text_of(&quotas)),
             ));
         }
-        let now = self.clock.now_ns();
-        for (state, (old, new)) in self.states().iter().zip(quotas.iter().zip(&new)) {
-            if old != new {
-                state.reconfigure(new, &self.clock, now)?;
-            }
+        if new != *quotas {
+            self.voiding_grants(|| {
+                let now = self.clock.now_ns();
+                for (state, (old, new)) in self.states().iter().zip(quotas.iter().zip(&new)) {
+                    if old != new {
+                        state.reconfigure(new, &self.clock, now);
+                    }
+                }
+            });
+            *quotas = new;
         }
-        *quotas = new;
         Ok(())
     }
 

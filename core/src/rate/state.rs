@@ -113,14 +113,14 @@ impl State {
         }
     }
 
-    /// To a quota with the same algorithm and anchor.
-    pub(crate) fn reconfigure(&self, quota: &Quota, clock: &Clock, now: u64) -> Result<(), Error> {
+    /// To a valid quota with the same algorithm and anchor.
+    pub(crate) fn reconfigure(&self, quota: &Quota, clock: &Clock, now: u64) {
+        const VALID: &str = "the quota was validated";
         match self {
-            Self::Gcra(cell) => cell.reconfigure(now, Gcra::new(quota, now)?),
+            Self::Gcra(cell) => cell.reconfigure(now, Gcra::new(quota, now).expect(VALID)),
             Self::FixedWindow(cell) => cell.reconfigure(now, FixedWindow::new(quota, clock.unix_offset_ns())),
-            Self::SlidingWindow(cell) => cell.reconfigure(now, SlidingWindow::new(quota, now)?),
-            Self::SlidingLog(cell) => cell.reconfigure(now, SlidingLog::new(quota)?),
+            Self::SlidingWindow(cell) => cell.reconfigure(now, SlidingWindow::new(quota, now).expect(VALID)),
+            Self::SlidingLog(cell) => cell.reconfigure(now, SlidingLog::new(quota).expect(VALID)),
         }
-        Ok(())
     }
 }

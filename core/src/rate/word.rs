@@ -32,7 +32,8 @@ pub(crate) trait Packed: Algorithm {
     fn replace(word: Self::Word, state: Self::State, generation: u8) -> Self::Word;
     fn generation(word: Self::Word) -> u8;
     fn to_settings(&self) -> [u64; SETTINGS];
-    fn from_settings(settings: [u64; SETTINGS]) -> Self;
+    /// From what `to_settings` gave, read one by one, so that nothing is read that is not there.
+    fn from_settings(setting: impl Fn(usize) -> u64) -> Self;
 }
 
 /// The atomics that a word can live in.
@@ -128,9 +129,15 @@ impl Packed for Gcra {
     }
 
     #[inline]
-    fn from_settings(settings: [u64; SETTINGS]) -> Self {
-        let [origin_ns, multiplier, token_ticks, burst, limit, segment_ns, ..] = settings;
-        Self { origin_ns, multiplier, token_ticks, burst, limit, segment_ns }
+    fn from_settings(setting: impl Fn(usize) -> u64) -> Self {
+        Self {
+            origin_ns: setting(0),
+            multiplier: setting(1),
+            token_ticks: setting(2),
+            burst: setting(3),
+            limit: setting(4),
+            segment_ns: setting(5),
+        }
     }
 }
 
@@ -177,9 +184,8 @@ impl Packed for FixedWindow {
     }
 
     #[inline]
-    fn from_settings(settings: [u64; SETTINGS]) -> Self {
-        let [limit, period_ns, aligned, offset_ns, ..] = settings;
-        Self { limit, period_ns, aligned: aligned != 0, offset_ns }
+    fn from_settings(setting: impl Fn(usize) -> u64) -> Self {
+        Self { limit: setting(0), period_ns: setting(1), aligned: setting(2) != 0, offset_ns: setting(3) }
     }
 }
 
@@ -218,9 +224,8 @@ impl Packed for SlidingWindow {
     }
 
     #[inline]
-    fn from_settings(settings: [u64; SETTINGS]) -> Self {
-        let [limit, period_ns, origin_ns, ..] = settings;
-        Self { limit, period_ns, origin_ns }
+    fn from_settings(setting: impl Fn(usize) -> u64) -> Self {
+        Self { limit: setting(0), period_ns: setting(1), origin_ns: setting(2) }
     }
 }
 

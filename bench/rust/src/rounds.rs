@@ -1,0 +1,101 @@
+//! Timing: subjects take turns, round by round, so that a machine whose speed drifts is the same for all.
+
+use std::sync::Barrier;
+use std::time::Instant;
+
+pub struct Case<'a> {
+    subject: &'static str,
+    /// One round; returns nanoseconds per call.
+    round: Box<dyn FnMut() -> f64 + 'a>,
+}
+
+impl<'a> Case<'a> {
+    pub fn new(subject: &'static str, calls: u32, mut call: impl FnMut() + 'a) -> Self {
+        Self {
+            subject,
+            round: Box::new(move || {
+                let start = Instant::now();
+                for _ in 0..calls {
+                    call();
+                }
+                start.elapsed().as_nanos() as f64 / f64::from(calls)
+            }),
+        }
+    }
+
+    /// `threads` threads make `calls` calls each; the time is that of the whole, per call.
+    pub fn contended(subject: &'static str, calls: u32, threads: usize, call: impl Fn() + Sync + 'a) -> Self {
+        Self {
+            subject,
+            round: Box::new(move || {
+                let barrier = Barrier::new(threads);
+                std::thread::scope(|scope| {
+                    let workers: Vec<_> = (0..threads)
+                        .map(|_| {
+                            scope.spawn(|| {
+                                barrier.wait();
+                                let start = Instant::now();
+                                for _ in 0..calls {
+                                    call();
+                                }
+                                (start, Instant::now())
+                            })
+                        })
+                        .collect();
+                    let spans: Vec<_> = workers.into_iter().map(|worker| worker.join().expect("no panic")).collect();
+                    let first = spans.iter().map(|(start, _)| *start).min().expect("a thread");
+                    let last = spans.iter().map(|(_, end)| *end).max().expect("a thread");
+                    (last - first).as_nanos() as f64 / f64::from(calls) / threads as f64
+                })
+            }),
+        }
+    }
+}
+
+/// Runs all cases in turn, one round to warm up and then `rounds`.
+pub fn together(rounds: usize, cases: &mut [Case<'_>]) -> Vec<(&'static str, Vec<f64>)> {
+    let mut times: Vec<(&'static str, Vec<f64>)> = cases.iter().map(|case| (case.subject, Vec::new())).collect();
+    for round in 0..=rounds {
+        for (case, (_, times)) in cases.iter_mut().zip(&mut times) {
+            let time = (case.round)();
+            if round > 0 {
+                times.push(time);
+            }
+        }
+    }
+    for (_, times) in &mut times {
+        times.sort_by(f64::total_cmp);
+    }
+    times
+}
+
+pub fn report(case: &str, times: Vec<(&'static str, Vec<f64>)>) {
+    for (subject, times) in times {
+        line(case, subject, "ns_per_op", &times);
+    }
+}
+
+pub fn report_rate(case: &str, subject: &str, rates: &[f64]) {
+    line(case, subject, "ops_per_s", rates);
+}
+
+/// `sorted` in rising order: its median, tenth and ninetieth percentile.
+fn line(case: &str, subject: &str, unit: &str, sorted: &[f64]) {
+    let at = |part: usize| sorted[(sorted.len() - 1) * part / 10];
+    println!(
+        r#"{{"language": "rust", "case": "{case}", "subject": "{subject}", "{unit}": {:.2}, "spread": [{:.2}, {:.2}], "rounds": {}, "version": "{}"}}"#,
+        at(5),
+        at(1),
+        at(9),
+        sorted.len(),
+        version(subject)
+    );
+}
+
+fn version(subject: &str) -> &'static str {
+    match subject {
+        "governor" => "0.10.4",
+        "tokio" => "1.54.1",
+        _ => "0.1.0",
+    }
+}
