@@ -68,39 +68,43 @@ impl Given<'_, '_> {
 /// An argument that is a whole number: an int, or what has `__index__`; never a bool, never a float.
 pub struct Whole {
     pub name: &'static str,
-    pub allowed: &'static str,
+    pub least: u64,
+    pub most: u64,
 }
 
-const _: () = assert!(MAX_COST == 9_007_199_254_740_991, "as the texts below say");
-pub const COST: Whole = Whole { name: "cost", allowed: "1 to 9007199254740991" };
-pub const PERMITS: Whole = Whole { name: "permits", allowed: "1 to 9007199254740991" };
+pub const COST: Whole = Whole { name: "cost", least: 1, most: MAX_COST };
 
 impl Whole {
-    /// The number; one that doesn't fit 64 bits is wrong whatever the argument.
     #[inline]
     pub fn read(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-        match value.cast_exact::<PyInt>() {
-            Ok(int) => int.extract().map_err(|_| self.out_of_range(value)),
+        match value.cast_exact::<PyInt>().map(|int| int.extract()) {
+            Ok(Ok(number)) if self.least <= number && number <= self.most => Ok(number),
+            Ok(_) => Err(self.out_of_range(value)),
             Err(_) => self.read_other(value),
         }
     }
 
     #[cold]
     fn read_other(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let no_int = || Err(type_error(self.name, value, &format!("an int, {}", self.allowed)));
+        let no_int = || Err(type_error(self.name, value, &format!("an int, {}", self.allowed())));
         if value.is_instance_of::<PyBool>() {
             return no_int();
         }
         match value.extract::<u64>() {
+            Ok(number) if self.least <= number && number <= self.most => Ok(number),
             Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => no_int(),
-            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Err(self.out_of_range(value)),
-            read => read,
+            Err(error) if !error.is_instance_of::<PyOverflowError>(value.py()) => Err(error),
+            _ => Err(self.out_of_range(value)),
         }
     }
 
     #[cold]
     fn out_of_range(&self, value: &Bound<'_, PyAny>) -> PyErr {
-        config_error(self.name, shown(value), self.allowed)
+        config_error(self.name, shown(value), self.allowed())
+    }
+
+    fn allowed(&self) -> String {
+        format!("{} to {}", self.least, self.most)
     }
 }
 

@@ -42,9 +42,11 @@ impl Blocks {
         };
         let block = {
             let mut blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let rank = |block: &Block| (same_frame(block), block.permit.get().is_released(), block.thread == thread);
-            // The last of those that fit best.
-            let (index, _) = blocks.iter().enumerate().max_by_key(|(_, block)| rank(block))?;
+            let index = blocks.iter().rposition(same_frame).or_else(|| {
+                let rank = |block: &Block| (block.permit.get().is_released(), block.thread == thread);
+                // The last of those that fit best.
+                blocks.iter().enumerate().max_by_key(|(_, block)| rank(block)).map(|(index, _)| index)
+            })?;
             blocks.remove(index)
         };
         // The frame is let go here, after the lock: it may be the last to hold it, and what dies with it may run Python.

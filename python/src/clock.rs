@@ -5,7 +5,7 @@ use crate::error::no_panic;
 use crate::time::read_ns;
 use pyo3::prelude::*;
 
-const NS: Whole = Whole { name: "ns", allowed: "0 to 18446744073709551615" };
+const NS: Whole = Whole { name: "ns", least: 0, most: u64::MAX };
 
 /// A clock that moves only when told: for tests.
 ///

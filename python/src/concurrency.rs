@@ -1,6 +1,6 @@
 //! Concurrency limiters: permits that the caller gives back.
 
-use crate::argument::{Given, PERMITS, Whole};
+use crate::argument::{COST, Given, Whole};
 use crate::blocks::Blocks;
 use crate::error::{ExceedsCapacity, Refused, config_error, from_core, no_panic};
 use crate::permit::{Permit, went_well};
@@ -14,7 +14,8 @@ use pyo3::types::PyType;
 use std::sync::Arc;
 use tidegate::{ConcurrencyOptions, Status};
 
-const LIMIT: Whole = Whole { name: "limit", allowed: "0 to 2147483647" };
+const LIMIT: Whole = Whole { name: "limit", least: 0, most: (1 << 31) - 1 };
+const PERMITS: Whole = Whole { name: "permits", ..COST };
 
 /// Lends at most limit permits at once.
 ///
@@ -89,7 +90,6 @@ impl ConcurrencyLimiter {
     /// cost is more than the limit.
     #[pyo3(signature = (cost = Given::LEFT_OUT), text_signature = "($self, cost=1)")]
     fn guard<'py>(slf: &Bound<'py, Self>, cost: Given<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        const COST: Whole = Whole { name: "cost", allowed: PERMITS.allowed };
         decorator(slf.as_any(), cost.whole_or(1, &COST)?, "permits")
     }
 

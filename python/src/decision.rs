@@ -10,7 +10,7 @@ use tidegate::{NEVER_NS, Status};
 /// The answer of a rate limiter to one call; true if the work may go ahead.
 ///
 /// Times are in seconds, rounded up; the exact figures are those that end in _ns. A time that never comes is math.inf
-/// in seconds and None in nanoseconds. A copy by pickle has the same figures, but can't be refunded.
+/// in seconds and None in nanoseconds. A copy, as pickle makes, has the same figures but can't be refunded.
 #[pyclass(frozen, module = "tidegate")]
 pub struct Decision {
     status: Status,
@@ -19,7 +19,7 @@ pub struct Decision {
     retry_after_ns: u64,
     reset_after_ns: u64,
     quota: usize,
-    /// What a refund takes; none in a copy by pickle.
+    /// What a refund takes; none in a copy.
     original: Option<tidegate::Decision>,
 }
 
@@ -42,7 +42,7 @@ impl Decision {
     pub fn refundable<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a tidegate::Decision> {
         const ALLOWED: &str = "a decision of this limiter that granted, once";
         let decision = value.cast::<Self>().map_err(|_| type_error("decision", value, ALLOWED))?;
-        decision.get().original.as_ref().ok_or_else(|| config_error("decision", "a copy by pickle", ALLOWED))
+        decision.get().original.as_ref().ok_or_else(|| config_error("decision", "a copy", ALLOWED))
     }
 
     /// The exception that says no: *exceeds capacity* has its own, since no waiting helps there.

@@ -13,6 +13,16 @@ mod time;
 
 use pyo3::prelude::*;
 
+// Python's allocator aligns objects for whatever C has, and PyO3 trusts it. What needs more, as words with a cache line of
+// their own do, must be behind a pointer.
+const _: () = {
+    const fn fits<T>() -> bool {
+        align_of::<T>() <= align_of::<u64>()
+    }
+    assert!(fits::<clock::ManualClock>() && fits::<quota::Quota>() && fits::<decision::Decision>());
+    assert!(fits::<rate::RateLimiter>() && fits::<concurrency::ConcurrencyLimiter>() && fits::<permit::Permit>());
+};
+
 // Everything shared is atomic or behind the core's own locks, so the module needs no GIL.
 #[pymodule(gil_used = false)]
 mod _tidegate {

@@ -6,10 +6,10 @@ use crate::time::{read_ns, seconds_from_ns};
 use pyo3::prelude::*;
 use pyo3::types::{PySequence, PyString, PyTuple, PyType};
 use std::hash::{Hash, Hasher};
-use tidegate::{Algorithm, Anchor};
+use tidegate::{Algorithm, Anchor, MAX_COST};
 
-const LIMIT: Whole = Whole { name: "limit", allowed: "0 to 9007199254740991" };
-const BURST: Whole = Whole { name: "burst", allowed: "1 to 9007199254740991" };
+const LIMIT: Whole = Whole { name: "limit", least: 0, most: MAX_COST };
+const BURST: Whole = Whole { name: "burst", least: 1, most: MAX_COST };
 
 /// What a rate limiter enforces: `limit` tokens per `per` seconds, and how.
 ///

@@ -17,7 +17,7 @@ use pyo3::types::{PyTuple, PyType};
 /// Every method may be called from any thread at once; each decision is one atomic step. A cost is a number of tokens,
 /// 1 to 2**53-1. A wrong value raises ConfigError (a ValueError), a wrong type TypeError; nothing is taken then.
 #[pyclass(frozen, module = "tidegate")]
-pub struct RateLimiter(tidegate::RateLimiter);
+pub struct RateLimiter(Box<tidegate::RateLimiter>);
 
 #[pymethods]
 impl RateLimiter {
@@ -26,7 +26,8 @@ impl RateLimiter {
     fn new(py: Python<'_>, quotas: &Bound<'_, PyAny>, clock: Given<'_, '_>) -> PyResult<Self> {
         no_panic(|| {
             let (quotas, clock) = (read_quotas(quotas)?, clock.clock(py)?);
-            tidegate::RateLimiter::with_clock(quotas, clock).map(Self).map_err(from_core)
+            let limiter = tidegate::RateLimiter::with_clock(quotas, clock).map_err(from_core)?;
+            Ok(Self(Box::new(limiter)))
         })
     }
 
@@ -51,7 +52,7 @@ impl RateLimiter {
     /// Gives back what a decision took, as far as no bound is broken: a window takes it back only while it lasts, gcra only
     /// what has not come back by itself.
     ///
-    /// Raises ConfigError if the decision granted nothing, was refunded before, is another limiter's, or is a copy by pickle.
+    /// Raises ConfigError if the decision granted nothing, was refunded before, is another limiter's, or is a copy.
     fn refund(&self, decision: &Bound<'_, PyAny>) -> PyResult<()> {
         no_panic(|| refund(&self.0, decision))
     }

@@ -95,7 +95,7 @@ class Decision:
     """The answer of a rate limiter to one call; true if the work may go ahead.
 
     Times are in seconds, rounded up; the exact figures are those that end in _ns. A time that never comes is math.inf
-    in seconds and None in nanoseconds. A copy by pickle has the same figures, but can't be refunded.
+    in seconds and None in nanoseconds. A copy, as pickle makes, has the same figures but can't be refunded.
     """
 
     @property
@@ -201,8 +201,7 @@ class RateLimiter:
         """Gives back what a decision took, as far as no bound is broken: a window takes it back only while it
         lasts, gcra only what has not come back by itself.
 
-        Raises ConfigError if the decision granted nothing, was refunded before, is another limiter's, or is a copy
-        by pickle.
+        Raises ConfigError if the decision granted nothing, was refunded before, is another limiter's, or is a copy.
         """
 
     def reset(self) -> None:

@@ -1,0 +1,7 @@
+import pytest
+from tidegate import ManualClock
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()

@@ -1,0 +1,483 @@
+"""L13: whatever is decorated is limited as what it is, with its own identity."""
+
+import asyncio
+import functools
+import inspect
+import pickle
+import threading
+
+import pytest
+from tidegate import ConcurrencyLimiter, ExceedsCapacity, RateLimiter, Refused
+
+KINDS = ("rate", "concurrency")
+
+
+@pytest.fixture(params=KINDS)
+def limiter(request, clock):
+    """A limiter that admits once: one token a second, or one permit at a time."""
+    return RateLimiter("1/s", clock=clock) if request.param == "rate" else ConcurrencyLimiter(1)
+
+
+@pytest.fixture
+def at_once():
+    limiter = ConcurrencyLimiter(1)
+    yield limiter
+    assert limiter.in_flight == 0
+
+
+def used(limiter):
+    """Whether what the limiter grants once is taken at the moment."""
+    return limiter.in_flight == 1 if isinstance(limiter, ConcurrencyLimiter) else limiter.peek().remaining == 0
+
+
+def admissions(limiter):
+    return limiter.stats().allowed
+
+
+def test_a_function_runs_if_admitted_with_its_arguments_and_result(limiter):
+    @limiter.guard()
+    def body(one, *, other):
+        assert used(limiter)
+        return one + other
+
+    assert body(1, other=2) == 3
+    assert admissions(limiter) == 1
+
+
+def test_a_function_does_not_run_if_refused(limiter):
+    ran = []
+
+    @limiter.guard()
+    def outer():
+        with pytest.raises(Refused):
+            inner()
+
+    @limiter.guard()
+    def inner():
+        ran.append("inner")
+
+    outer()
+    assert ran == []
+    assert (limiter.stats().allowed, limiter.stats().denied) == (1, 1)
+
+
+def test_the_refusal_of_a_rate_limiter_has_the_decision(clock):
+    limiter = RateLimiter("10/s", clock=clock)
+    body = limiter.guard(cost=10)(lambda: "done")
+    assert body() == "done"
+    with pytest.raises(Refused) as raised:
+        body()
+    assert type(raised.value) is Refused
+    assert (raised.value.decision.status, raised.value.decision.retry_after) == ("denied", 1.0)
+    with pytest.raises(ExceedsCapacity) as raised:
+        limiter.guard(11)(lambda: None)()
+    assert raised.value.decision.status == "exceeds_capacity"
+
+
+def test_the_refusal_of_a_concurrency_limiter_says_whether_waiting_would_help(at_once):
+    @at_once.guard()
+    def body():
+        return at_once.guard()(lambda: None)()
+
+    with pytest.raises(Refused) as raised:
+        body()
+    assert type(raised.value) is Refused
+    assert raised.value.decision is None
+    with pytest.raises(ExceedsCapacity, match=r"^exceeds_capacity: 2 permit\(s\) of 1$"):
+        at_once.guard(2)(lambda: None)()
+
+
+def test_p2_a_body_that_fails_releases_and_its_error_flies_on(at_once):
+    @at_once.guard()
+    def body(error):
+        raise error
+
+    for error in (ValueError("mine"), Refused(), KeyboardInterrupt()):
+        with pytest.raises(type(error)) as raised:
+            body(error)
+        assert raised.value is error
+    assert (at_once.stats().released_ok, at_once.stats().released_failed) == (0, 3)
+
+
+def test_an_async_function_is_limited_when_its_body_runs_and_not_when_it_is_called(limiter):
+    @limiter.guard()
+    async def body(number):
+        assert used(limiter)
+        await asyncio.sleep(0)
+        return number
+
+    async def main():
+        coroutine = body(5)
+        assert not used(limiter)
+        assert await coroutine == 5
+
+    assert inspect.iscoroutinefunction(body)
+    asyncio.run(main())
+    assert admissions(limiter) == 1
+
+
+def test_an_async_function_holds_its_permit_across_awaits_and_until_it_is_cancelled(at_once):
+    @at_once.guard()
+    async def body():
+        await asyncio.sleep(3600)
+
+    async def main():
+        task = asyncio.create_task(body())
+        await asyncio.sleep(0)
+        assert at_once.in_flight == 1
+        with pytest.raises(Refused):
+            await body()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert at_once.in_flight == 0
+
+    asyncio.run(main())
+
+
+def test_a_generator_is_limited_from_its_first_item_to_its_end(limiter):
+    @limiter.guard()
+    def body():
+        received = yield "first"
+        yield received
+        return "result"
+
+    def outer():
+        result = yield from body()
+        yield result
+
+    assert inspect.isgeneratorfunction(body)
+    generator = outer()
+    assert not used(limiter)
+    assert next(generator) == "first"
+    assert used(limiter)
+    assert generator.send("sent") == "sent"
+    assert next(generator) == "result"
+    if isinstance(limiter, ConcurrencyLimiter):
+        assert limiter.in_flight == 0
+    assert admissions(limiter) == 1
+
+
+def test_a_refused_generator_raises_at_its_first_item(at_once):
+    @at_once.guard()
+    def body():
+        yield 1
+
+    one, other = body(), body()
+    assert next(one) == 1
+    with pytest.raises(Refused):
+        next(other)
+    one.close()
+    assert list(body()) == [1]
+
+
+def test_a_generator_that_is_closed_dropped_or_thrown_into_gives_its_permit_back(at_once):
+    @at_once.guard()
+    def body():
+        try:
+            yield 1
+        except KeyError:
+            yield "caught"
+
+    closed = body()
+    next(closed)
+    closed.close()
+    assert at_once.in_flight == 0
+    dropped = body()
+    next(dropped)
+    del dropped
+    assert at_once.in_flight == 0
+    never_begun = body()
+    del never_begun
+    thrown = body()
+    next(thrown)
+    assert thrown.throw(KeyError("mine")) == "caught"
+    with pytest.raises(ValueError, match="mine"):
+        thrown.throw(ValueError("mine"))
+    stats = at_once.stats()
+    assert (stats.in_flight, stats.released_ok, stats.released_failed) == (0, 2, 1)
+
+
+def test_generators_that_take_turns_hold_a_permit_each():
+    limiter = ConcurrencyLimiter(2)
+
+    @limiter.guard()
+    def body():
+        yield limiter.in_flight
+        yield limiter.in_flight
+
+    one, other = body(), body()
+    assert [next(one), next(other)] == [1, 2]
+    one.close()
+    assert limiter.in_flight == 1
+    assert list(other) == [1]
+    assert limiter.in_flight == 0
+
+
+def test_an_async_generator_is_limited_from_its_first_item_to_its_end(limiter):
+    @limiter.guard()
+    async def body():
+        received = yield "first"
+        try:
+            yield received
+        except KeyError as error:
+            yield error.args[0]
+
+    async def main():
+        generator = body()
+        assert not used(limiter)
+        assert await anext(generator) == "first"
+        assert used(limiter)
+        assert await generator.asend("sent") == "sent"
+        assert await generator.athrow(KeyError("thrown")) == "thrown"
+        with pytest.raises(StopAsyncIteration):
+            await anext(generator)
+
+    assert inspect.isasyncgenfunction(body)
+    asyncio.run(main())
+    assert admissions(limiter) == 1
+    if isinstance(limiter, ConcurrencyLimiter):
+        assert limiter.in_flight == 0
+
+
+def test_an_async_generator_that_is_closed_or_fails_runs_its_own_end_first(at_once):
+    told = []
+
+    @at_once.guard()
+    async def body():
+        try:
+            yield 1
+        finally:
+            await asyncio.sleep(0)
+            told.append(at_once.in_flight)
+
+    async def main():
+        closed = body()
+        await anext(closed)
+        with pytest.raises(Refused):
+            await anext(body())
+        await closed.aclose()
+        failed = body()
+        await anext(failed)
+        with pytest.raises(ValueError, match="mine"):
+            await failed.athrow(ValueError("mine"))
+        async for item in body():
+            assert item == 1
+
+    asyncio.run(main())
+    stats = at_once.stats()
+    assert told == [1, 1, 1]
+    assert (stats.released_ok, stats.released_failed) == (2, 1)
+
+
+def test_an_async_generator_that_is_left_behind_gives_its_permit_back_with_its_loop(at_once):
+    @at_once.guard()
+    async def body():
+        yield 1
+        yield 2
+
+    async def main():
+        async for _ in body():
+            break
+
+    asyncio.run(main())
+    assert at_once.in_flight == 0
+
+
+def test_methods_of_every_kind(limiter, clock):
+    class Service:
+        factor = 3
+
+        @limiter.guard()
+        def method(self, number):
+            return self.factor * number
+
+        @limiter.guard()
+        async def coroutine(self, number):
+            return self.factor * number
+
+        @staticmethod
+        @limiter.guard()
+        def inner_static(number):
+            return number
+
+        @limiter.guard()
+        @staticmethod
+        def outer_static(number):
+            return number
+
+        @classmethod
+        @limiter.guard()
+        def inner_class(cls, number):
+            return cls.factor * number
+
+        @limiter.guard()
+        @classmethod
+        def outer_class(cls, number):
+            return cls.factor * number
+
+        @property
+        @limiter.guard()
+        def value(self):
+            return self.factor
+
+    def after_a_second(call, *arguments):
+        clock.advance(1)
+        return call(*arguments)
+
+    service = Service()
+    assert after_a_second(service.method, 2) == 6
+    assert after_a_second(lambda: asyncio.run(service.coroutine(2))) == 6
+    for owner in (service, Service):
+        assert after_a_second(owner.inner_static, 2) == 2
+        assert after_a_second(owner.outer_static, 2) == 2
+        assert after_a_second(owner.inner_class, 2) == 6
+        assert after_a_second(owner.outer_class, 2) == 6
+    assert after_a_second(lambda: service.value) == 3
+    assert admissions(limiter) == 11
+    assert Service.method.__qualname__.endswith("Service.method")
+
+
+def test_partials_are_limited_as_what_they_wrap(limiter, clock):
+    async def coroutine(number, *, other):
+        assert used(limiter)
+        return number + other
+
+    def generator(number):
+        assert used(limiter)
+        yield number
+
+    guarded = limiter.guard()(functools.partial(coroutine, other=1))
+    assert inspect.iscoroutinefunction(guarded)
+    assert asyncio.run(guarded(2)) == 3
+    clock.advance(1)
+    assert list(limiter.guard()(functools.partial(generator, 5))()) == [5]
+    clock.advance(1)
+    assert limiter.guard()(functools.partial(int, base=2))("101") == 5
+    assert admissions(limiter) == 3
+
+
+def test_objects_that_can_be_called_are_limited_as_their_call_is(limiter, clock):
+    class Sync:
+        def __call__(self):
+            assert used(limiter)
+            return "sync"
+
+    class Async:
+        async def __call__(self):
+            assert used(limiter)
+            return "async"
+
+    assert limiter.guard()(Sync())() == "sync"
+    clock.advance(1)
+    guarded = limiter.guard()(Async())
+    assert inspect.iscoroutinefunction(guarded)
+    assert asyncio.run(guarded()) == "async"
+
+
+def test_a_bound_method_and_a_class_can_be_guarded(limiter, clock):
+    class Service:
+        def run(self):
+            return self
+
+    service = limiter.guard()(Service)()
+    assert type(service) is Service
+    clock.advance(1)
+    assert limiter.guard()(service.run)() is service
+    assert admissions(limiter) == 2
+
+
+def test_two_functions_of_one_name_are_two_functions(clock):
+    def make(limiter, result):
+        @limiter.guard()
+        def work():
+            return result
+
+        return work
+
+    shared = RateLimiter("2/s", clock=clock)
+    other = RateLimiter("1/s", clock=clock)
+    one, two, third = make(shared, "one"), make(shared, "two"), make(other, "third")
+    assert (one(), two(), third()) == ("one", "two", "third")
+    assert (admissions(shared), admissions(other)) == (2, 1)
+    assert one.__wrapped__ is not two.__wrapped__
+
+
+def test_the_function_keeps_its_name_text_and_signature(limiter):
+    @limiter.guard()
+    def body(number: int, other: str = "x") -> bool:
+        """Says something."""
+        return bool(number and other)
+
+    assert (body.__name__, body.__doc__, body.__module__) == ("body", "Says something.", __name__)
+    assert str(inspect.signature(body)) == "(number: int, other: str = 'x') -> bool"
+
+
+@RateLimiter("5/s").guard()
+def module_level():
+    return "here"
+
+
+def test_a_function_of_a_module_can_still_be_pickled():
+    assert pickle.loads(pickle.dumps(module_level)) is module_level
+
+
+def test_guards_of_several_limiters_stack_and_a_refusal_inside_gives_back_what_is_held_outside(clock, at_once):
+    rate = RateLimiter("1/s", clock=clock)
+
+    @at_once.guard()
+    @rate.guard()
+    def body():
+        return "done"
+
+    assert body() == "done"
+    with pytest.raises(Refused):
+        body()
+    assert at_once.in_flight == 0
+
+
+def test_cost_is_what_is_taken_for_each_call(clock):
+    rate = RateLimiter("10/s", clock=clock)
+    assert rate.guard(4)(lambda: rate.peek().remaining)() == 6
+    limiter = ConcurrencyLimiter(5)
+    assert limiter.guard(cost=3)(lambda: limiter.in_flight)() == 3
+    assert limiter.in_flight == 0
+
+
+@pytest.mark.parametrize("cost", [0, -1, 2**53, 2**64, 1.5, True, None, "1", print])
+def test_a1_a_wrong_cost_is_named_when_the_guard_is_made(limiter, cost):
+    with pytest.raises((ValueError, TypeError), match=r"^cost: got .*; allowed: .*1 to 9007199254740991$"):
+        limiter.guard(cost)
+
+
+@pytest.mark.parametrize("function", [None, 5, "body"])
+def test_only_what_can_be_called_can_be_guarded(limiter, function):
+    with pytest.raises(TypeError, match=r"^function: got .*; allowed: a callable$"):
+        limiter.guard()(function)
+
+
+def test_p1_threads_in_a_guarded_function_are_never_more_than_the_limit():
+    limiter = ConcurrencyLimiter(3)
+    inside, peak, refused = [], [], []
+
+    @limiter.guard()
+    def body():
+        inside.append(None)
+        peak.append(len(inside))
+        inside.pop()
+
+    def run():
+        for _ in range(500):
+            try:
+                body()
+            except Refused:
+                refused.append(None)
+
+    threads = [threading.Thread(target=run) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert max(peak) <= 3
+    assert len(peak) + len(refused) == 5_000
+    assert limiter.in_flight == 0

@@ -1,0 +1,140 @@
+"""What type checkers and editors see: the stub, checked against the module that it describes."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tidegate
+from tidegate import _tidegate
+
+PACKAGE = Path(tidegate.__file__).parent
+
+USE = """
+import asyncio
+from datetime import timedelta
+
+from typing_extensions import assert_type
+
+import tidegate
+from tidegate import ConcurrencyLimiter, ManualClock, Permit, Quota, RateLimiter
+
+clock = ManualClock()
+clock.advance(timedelta(seconds=1))
+quotas: list[Quota] = [Quota(1, 0.5), Quota(2, timedelta(days=1), burst=3)]
+limiter = RateLimiter(quotas, clock=clock)
+limiter = RateLimiter("5/s")
+limiter = RateLimiter(["5/s", Quota(1, 1, algorithm="fixed_window", anchor="clock")])
+assert_type(limiter.try_acquire(), bool)
+assert_type(limiter.decide(2).retry_after_ns, int | None)
+assert_type(limiter.stats().allowed, int)
+at_once = ConcurrencyLimiter(4, track_hold_time=True)
+assert_type(at_once.try_acquire(), Permit | None)
+at_once.limit = 5
+with at_once as permit:
+    assert_type(permit, Permit)
+
+
+@limiter.guard(cost=2)
+def length(text: str) -> int:
+    return len(text)
+
+
+@at_once.guard()
+async def fetch(url: str) -> bytes:
+    return url.encode()
+
+
+class Service:
+    @at_once.guard()
+    def run(self, job: int) -> str:
+        return str(job)
+
+    @staticmethod
+    @limiter.guard()
+    def check(job: int) -> bool:
+        return bool(job)
+
+
+assert_type(length("x"), int)
+assert_type(asyncio.run(fetch("x")), bytes)
+assert_type(Service().run(1), str)
+assert_type(Service.check(1), bool)
+try:
+    length("x")
+except tidegate.Refused as refused:
+    if refused.decision is not None:
+        assert_type(refused.decision.retry_after, float)
+"""
+
+MISUSE = {
+    "RateLimiter(5)": "arg-type",
+    "RateLimiter('5/s', ManualClock())": "call-arg",
+    "RateLimiter('5/s').try_acquire(1.5)": "arg-type",
+    "Quota(1, 1, algorithm='token_bucket')": "arg-type",
+    "Quota(1, 1).limit = 5": "misc",
+    "ConcurrencyLimiter(4).try_acquire().release()": "union-attr",
+    "RateLimiter('5/s').guard()(print)(1, nothing=2)": "call-overload",
+}
+
+
+def mypy(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-incremental", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_the_package_is_strictly_typed():
+    ended = mypy("-p", "tidegate")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_a_user_s_code_is_checked_against_the_stub(tmp_path):
+    (tmp_path / "use.py").write_text(USE)
+    ended = mypy(str(tmp_path / "use.py"))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_what_would_fail_when_run_is_found_by_the_checker(tmp_path):
+    program = "from tidegate import ConcurrencyLimiter, ManualClock, Quota, RateLimiter\n\n" + "\n".join(MISUSE)
+    (tmp_path / "misuse.py").write_text(program + "\n")
+    told = mypy(str(tmp_path / "misuse.py")).stdout
+    for line, (statement, code) in enumerate(MISUSE.items(), 3):
+        assert any(f"misuse.py:{line}: error:" in text and f"[{code}]" in text for text in told.splitlines()), (
+            f"{statement}: no {code} in\n{told}"
+        )
+
+
+def documented():
+    """(dotted name, docstring in the stub) of everything that the stub documents."""
+    tree = ast.parse((PACKAGE / "_tidegate.pyi").read_text("utf-8"))
+    for kind in tree.body:
+        if isinstance(kind, ast.ClassDef):
+            yield kind.name, ast.get_docstring(kind)
+            for member in kind.body:
+                # A setter is documented by its getter.
+                if isinstance(member, ast.FunctionDef) and not any(
+                    ast.unparse(by).endswith(".setter") for by in member.decorator_list
+                ):
+                    yield f"{kind.name}.{member.name}", ast.get_docstring(member)
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, text in documented() if text])
+def test_the_stub_and_the_module_document_the_same(name, text):
+    thing = _tidegate
+    for part in name.split("."):
+        thing = inspect.getattr_static(thing, part)
+    assert " ".join(text.split()) == " ".join(inspect.getdoc(thing).split())
+
+
+def test_everything_public_is_documented_in_the_stub():
+    assert [name for name, text in documented() if not text and "__" not in name] == []
+
+
+def test_py_typed_is_shipped():
+    assert (PACKAGE / "py.typed").is_file()
