@@ -83,7 +83,7 @@ for (const type of [
 /** Marks an error `ARGUMENT: got VALUE; allowed: WHAT` as ours. */
 function argument(error, code) {
   error.code = code;
-  error.argument = error.message.slice(0, error.message.indexOf(':'));
+  error.argument = /^(\w+): got /.exec(error.message)?.[1];
   argumentErrors.add(error);
   return error;
 }
@@ -121,7 +121,8 @@ function spent(name, value, allowed) {
 
 /** What the native library threw, as one of ours. `wrongArgument` makes the error where it told no more than that. */
 function fromNative(error, wrongArgument) {
-  if (error?.code === 'GenericFailure') return new InternalError(error.message, { cause: error });
+  if (error?.code === 'GenericFailure')
+    return new InternalError(`a fault inside tidegate: ${error.message}`, { cause: error });
   if (error?.code !== 'InvalidArg') return error;
   return wrongArgument ? wrongArgument() : new ConfigError(error.message);
 }

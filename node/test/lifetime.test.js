@@ -1,0 +1,177 @@
+'use strict';
+// What lives how long: native objects, permits that are forgotten, worker threads, the process.
+
+const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const path = require('node:path');
+const { describe, test } = require('node:test');
+const { Worker } = require('node:worker_threads');
+
+const root = path.join(__dirname, '..');
+const worker = path.join(__dirname, 'fixtures/worker.js');
+
+/** Runs a script in a process of its own; it must end by itself, in time, with code 0. Returns what it printed. */
+function run(script, ...options) {
+  const started = performance.now();
+  const { status, signal, stdout, stderr } = spawnSync(process.execPath, [...options, '-e', script], {
+    cwd: root,
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+  assert.deepEqual([status, signal], [0, null], stderr);
+  return { stdout, stderr, ms: performance.now() - started };
+}
+
+describe('the process', () => {
+  test('exits after limiters were used, whatever is still held', () => {
+    run(`
+      const { ConcurrencyLimiter, ManualClock, RateLimiter } = require('tidegate');
+      globalThis.kept = [new RateLimiter('5/s'), new RateLimiter('5/s', { clock: new ManualClock() })];
+      kept.push(kept[0].decide(), kept[1].decide(), new ConcurrencyLimiter(2, { trackHoldTime: true }));
+      kept.push(kept[4].tryAcquire(), kept[4].run(() => new Promise(() => {})));
+    `);
+  });
+
+  test('exits in the middle of everything without a crash', () => {
+    for (const end of [
+      'process.exit()',
+      'setImmediate(() => process.exit())',
+      'process.on("exit", () => all[0].decide())',
+    ]) {
+      run(`
+        const { ConcurrencyLimiter, RateLimiter } = require('tidegate');
+        const lender = new ConcurrencyLimiter(1e6);
+        const all = Array.from({ length: 1000 }, () => new RateLimiter('5/s'));
+        for (const limiter of all) limiter.decide(), lender.tryAcquire();
+        ${end};
+      `);
+    }
+  });
+});
+
+describe('garbage collection', () => {
+  test('native limiters, clocks and permits are freed with their objects', () => {
+    const { stdout } = run(
+      `
+      const { ConcurrencyLimiter, ManualClock, RateLimiter } = require('tidegate');
+      const turn = () => new Promise(setImmediate);
+      const round = async () => {
+        for (let i = 0; i < 5000; i++) {
+          const limiter = new RateLimiter('5/s', { clock: new ManualClock() });
+          limiter.decide();
+          new ConcurrencyLimiter(5).tryAcquire().release();
+        }
+        gc();
+        await turn();
+        await turn();
+        return process.memoryUsage.rss();
+      };
+      (async () => {
+        for (let i = 0; i < 3; i++) await round();
+        const before = await round();
+        for (let i = 0; i < 10; i++) await round();
+        console.log((await round()) - before);
+      })();
+      `,
+      '--expose-gc',
+    );
+    // 110,000 limiters of 2.5 kB each would be 275 MB.
+    assert.ok(Number(stdout) < 50e6, `grew by ${stdout} bytes`);
+  });
+
+  test('a permit that is forgotten is released, with a process warning', () => {
+    const { stdout, stderr } = run(
+      `
+      const { ConcurrencyLimiter } = require('tidegate');
+      const limiter = new ConcurrencyLimiter(5);
+      const kept = limiter.tryAcquire();
+      (() => { limiter.tryAcquire(2); limiter.tryAcquire().release(); })();
+      process.on('warning', ({ name, code }) => console.log(name, code));
+      setTimeout(() => {
+        gc();
+        setTimeout(() => console.log(limiter.inFlight, limiter.stats().releasedOk, kept.permits), 50);
+      }, 1);
+      `,
+      '--expose-gc',
+    );
+    assert.equal(stdout, 'TidegateWarning TIDEGATE_PERMIT_FORGOTTEN\n1 2 1\n', stderr);
+  });
+
+  test('a permit is kept while the work that holds it can still settle, and released when it no longer can', () => {
+    const { stdout } = run(
+      `
+      const { ConcurrencyLimiter } = require('tidegate');
+      const limiter = new ConcurrencyLimiter(5);
+      let settle;
+      limiter.run(() => new Promise((resolve) => { settle = resolve; }));
+      (() => { limiter.run(() => new Promise(() => {})); })();
+      process.on('warning', ({ code }) => console.log(code));
+      setTimeout(() => {
+        gc();
+        setTimeout(() => {
+          console.log(limiter.inFlight);
+          settle();
+          setImmediate(() => console.log(limiter.inFlight));
+        }, 50);
+      }, 1);
+      `,
+      '--expose-gc',
+    );
+    assert.equal(stdout, 'TIDEGATE_PERMIT_FORGOTTEN\n1\n0\n');
+  });
+
+  test('a permit outlives its limiter', () => {
+    run(
+      `
+      const { ConcurrencyLimiter } = require('tidegate');
+      let permit = (() => new ConcurrencyLimiter(1, { trackHoldTime: true }).tryAcquire())();
+      setImmediate(() => { gc(); setImmediate(() => { gc(); permit.release(); }); });
+      `,
+      '--expose-gc',
+    );
+  });
+});
+
+describe('worker threads', () => {
+  test('50 workers, each with limiters of its own, are started and terminated in the midst of work', async () => {
+    for (let batch = 0; batch < 10; batch++) {
+      const workers = Array.from({ length: 5 }, () => new Worker(worker));
+      const said = await Promise.all(workers.map((one) => new Promise((resolve) => one.once('message', resolve))));
+      assert.deepEqual(said, Array(5).fill({ admitted: 5000, inFlight: 101 }));
+      await Promise.all(workers.map((one) => one.terminate()));
+    }
+  });
+
+  test('workers that are terminated while they load or before do no harm', async () => {
+    for (let started = 0; started < 10; started++) {
+      const one = new Worker(worker);
+      if (started % 2) await new Promise((resolve) => setTimeout(resolve, started));
+      await one.terminate();
+    }
+  });
+
+  test('a worker ends by itself once its work is done', async () => {
+    const script = `
+      const { ConcurrencyLimiter, RateLimiter } = require('tidegate');
+      globalThis.kept = [new RateLimiter('5/s'), new ConcurrencyLimiter(1).tryAcquire()];
+    `;
+    const one = new Worker(script, { eval: true });
+    assert.equal(await new Promise((resolve) => one.once('exit', resolve)), 0);
+  });
+
+  test('the package can be loaded anew in the same thread, apart from the first', () => {
+    run(`
+      const first = require('tidegate');
+      for (const name of Object.keys(require.cache)) delete require.cache[name];
+      const second = require('tidegate');
+      if (first.RateLimiter === second.RateLimiter) throw new Error('not loaded anew');
+      for (const { RateLimiter, ManualClock } of [first, second]) {
+        const limiter = new RateLimiter('1/s', { clock: new ManualClock() });
+        if (!limiter.tryAcquire() || limiter.tryAcquire()) throw new Error('wrong');
+      }
+      let message;
+      try { new first.RateLimiter('1/s', { clock: new second.ManualClock() }); } catch (error) { message = error.message; }
+      if (!message.startsWith('clock: got')) throw new Error(message);
+    `);
+  });
+});

@@ -1,0 +1,193 @@
+'use strict';
+// How the package is found and loaded: by require and import, from its tarballs, in the layouts of package managers.
+
+const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { after, before, describe, test } = require('node:test');
+const tidegate = require('tidegate');
+const { target } = require('../lib/target.js');
+const { version } = require('../package.json');
+const surface = require('./types/surface.js');
+
+const root = path.join(__dirname, '..');
+const native = `tidegate-${target()}`;
+
+/** Runs a command that must succeed, and returns what it printed. */
+function run(command, ...options) {
+  const { status, stdout, stderr, error } = spawnSync(command, ...options);
+  assert.equal(status, 0, `${error ?? ''}${stderr}`);
+  return String(stdout);
+}
+
+describe('names', () => {
+  test('everything that index.d.ts declares is exported, and nothing else', () => {
+    assert.deepEqual(Object.keys(tidegate).sort(), Object.keys(surface.exported).sort());
+  });
+
+  test('classes have the members that index.d.ts declares, and no others', () => {
+    const limiter = new tidegate.RateLimiter('5/s');
+    const lender = new tidegate.ConcurrencyLimiter(1, { trackHoldTime: true });
+    const own = (object) => Reflect.ownKeys(object).filter((name) => name !== 'constructor');
+    const inherited = (object) => own(Object.getPrototypeOf(object));
+    for (const [there, declared] of [
+      [inherited(limiter), surface.rateLimiter],
+      [inherited(lender), surface.concurrencyLimiter],
+      [inherited(lender.tryAcquire()), surface.permit],
+      [inherited(new tidegate.ManualClock()), surface.manualClock],
+      [[...own(limiter.quota), ...inherited(limiter.quota)], surface.quota],
+      [own(tidegate.Quota).filter((name) => !['length', 'name', 'prototype'].includes(name)), surface.quotaStatics],
+      [own(limiter.decide()), surface.decision],
+      [own(limiter.stats()), surface.rateStats],
+      [own(lender.stats()), surface.concurrencyStats],
+    ]) {
+      assert.deepEqual(new Set(there), new Set(Reflect.ownKeys(declared)));
+    }
+  });
+
+  test('errors say their class, their code, and that they are ours', () => {
+    for (const [name, code] of [
+      ['RefusedError', 'REFUSED'],
+      ['ExceedsCapacityError', 'EXCEEDS_CAPACITY'],
+      ['TimedOutError', 'TIMED_OUT'],
+      ['QueueFullError', 'QUEUE_FULL'],
+      ['ClosedError', 'CLOSED'],
+      ['InternalError', 'INTERNAL'],
+      ['ConfigError', 'CONFIG'],
+    ]) {
+      const error = new tidegate[name]('a text');
+      assert.ok(error instanceof tidegate.TidegateError && error instanceof tidegate[name] && error instanceof Error);
+      assert.deepEqual([error.name, error.code, error.message], [name, `ERR_TIDEGATE_${code}`, 'a text']);
+      assert.ok(error.stack.startsWith(`${name}: a text`));
+    }
+    const base = new tidegate.TidegateError('a text', undefined, { cause: 5 });
+    assert.deepEqual([base.name, base.code, base.cause], ['TidegateError', 'ERR_TIDEGATE', 5]);
+    assert.equal(base instanceof tidegate.RefusedError, false);
+  });
+
+  test('import gives the very classes that require gives', async () => {
+    const imported = await import('tidegate');
+    assert.deepEqual(Object.keys(imported).sort(), Object.keys(tidegate).sort());
+    for (const name of Object.keys(tidegate)) assert.equal(imported[name], tidegate[name]);
+  });
+});
+
+describe('installed', () => {
+  let folder;
+
+  before(() => {
+    folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tidegate-'));
+    run(process.execPath, [path.join(root, 'scripts/pack.mjs'), path.join(folder, 'packed')], { cwd: root });
+  });
+
+  after(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+  /** A project in which the named packages are installed as npm does, from the tarballs. */
+  function project(name, ...packages) {
+    const at = path.join(folder, name);
+    fs.mkdirSync(path.join(at, 'node_modules'), { recursive: true });
+    for (const one of packages) unpack(one, path.join(at, 'node_modules', one));
+    return at;
+  }
+
+  function unpack(name, to) {
+    fs.mkdirSync(to, { recursive: true });
+    const tarball = path.join(folder, 'packed', `${name}-${version}.tgz`);
+    run('tar', ['xzf', tarball, '-C', to, '--strip-components=1']);
+  }
+
+  /** Uses the package from a project by require and by import. */
+  function use(at) {
+    const body = "if (!new RateLimiter('1/s').tryAcquire()) throw new Error('refused')";
+    run(process.execPath, ['-e', `const { RateLimiter } = require('tidegate'); ${body}`], { cwd: at });
+    fs.writeFileSync(path.join(at, 'use.mjs'), `import { RateLimiter } from 'tidegate'; ${body}`);
+    run(process.execPath, ['use.mjs'], { cwd: at });
+  }
+
+  /** The message and cause of the error that loading the package gives. */
+  function failure(at, environment = {}) {
+    const script = `
+      try { require('tidegate'); } catch ({ name, code, message, cause }) {
+        console.log(JSON.stringify({ name, code, message, cause: cause?.message }));
+      }`;
+    return JSON.parse(run(process.execPath, ['-e', script], { cwd: at, env: { ...process.env, ...environment } }));
+  }
+
+  test('the package holds what it needs, its licenses, and no native library', () => {
+    const at = project('content', 'tidegate');
+    const names = fs.readdirSync(path.join(at, 'node_modules/tidegate')).sort();
+    const licenses = ['LICENSE-APACHE', 'LICENSE-MIT'];
+    const expected = ['README.md', 'index.d.mts', 'index.d.ts', 'index.js', 'index.mjs', 'lib', 'package.json'];
+    assert.deepEqual(names, [...licenses, ...expected]);
+    const manifest = JSON.parse(fs.readFileSync(path.join(at, 'node_modules/tidegate/package.json')));
+    assert.equal(manifest.optionalDependencies[native], version);
+    assert.equal(manifest.scripts, undefined);
+    assert.equal(require('../package.json').optionalDependencies, undefined);
+  });
+
+  test('works side by side, as npm and yarn lay packages out', () => {
+    use(project('npm', 'tidegate', native));
+  });
+
+  test('works through links into a store, as pnpm lays packages out', () => {
+    const at = project('pnpm');
+    const store = path.join(at, 'node_modules/.pnpm');
+    const [main, platform] = ['tidegate', native].map((one) =>
+      path.join(store, `${one}@${version}`, 'node_modules', one),
+    );
+    unpack('tidegate', main);
+    unpack(native, platform);
+    fs.symlinkSync(platform, path.join(path.dirname(main), native), 'junction');
+    fs.symlinkSync(main, path.join(at, 'node_modules/tidegate'), 'junction');
+    use(at);
+  });
+
+  test('installs from its tarballs without a registry', () => {
+    const at = path.join(folder, 'fresh');
+    fs.mkdirSync(at);
+    fs.writeFileSync(path.join(at, 'package.json'), '{ "private": true }');
+    const tarballs = ['tidegate', native].map((one) => path.join(folder, 'packed', `${one}-${version}.tgz`));
+    run('npm', ['install', '--offline', '--no-audit', '--no-fund', ...tarballs], { cwd: at });
+    use(at);
+  });
+
+  test('a missing platform package is named, with the remedy and the reason', () => {
+    const { name, code, message, cause } = failure(project('bare', 'tidegate'));
+    assert.deepEqual([name, code], ['TidegateError', 'ERR_TIDEGATE_NATIVE']);
+    assert.equal(
+      message,
+      `The native library ${native} can't be used: Cannot find module '${native}'. It will be once its package is ` +
+        `there: npm install ${native}@${version} (and not with --omit=optional).`,
+    );
+    assert.ok(cause.startsWith(`Cannot find module '${native}'`));
+  });
+
+  test('a library that is broken is told apart from one that is missing', () => {
+    const at = project('broken', 'tidegate', native);
+    fs.writeFileSync(path.join(at, 'node_modules', native, 'tidegate.node'), 'no library');
+    const { message, cause } = failure(at);
+    assert.doesNotMatch(cause, /Cannot find module/);
+    assert.ok(message.includes(cause.split('\n')[0]));
+  });
+
+  test('a library of another version is refused, naming both', () => {
+    const at = project('stale', 'tidegate', native);
+    const manifest = path.join(at, 'node_modules/tidegate/package.json');
+    fs.writeFileSync(manifest, JSON.stringify({ ...JSON.parse(fs.readFileSync(manifest)), version: '99.0.0' }));
+    assert.match(failure(at).message, new RegExp(`it is of version ${version}, and the package of 99\\.0\\.0`));
+  });
+
+  test('NAPI_RS_NATIVE_LIBRARY_PATH goes before everything else, and is named when it is wrong', () => {
+    const NAPI_RS_NATIVE_LIBRARY_PATH = path.join(folder, 'nowhere.node');
+    const { message } = failure(project('override', 'tidegate', native), { NAPI_RS_NATIVE_LIBRARY_PATH });
+    assert.ok(message.includes(NAPI_RS_NATIVE_LIBRARY_PATH) && message.includes('NAPI_RS_NATIVE_LIBRARY_PATH names'));
+    const at = project('overridden', 'tidegate');
+    const built = path.join(root, `tidegate.${target()}.node`);
+    run(process.execPath, ['-e', "require('tidegate')"], {
+      cwd: at,
+      env: { ...process.env, NAPI_RS_NATIVE_LIBRARY_PATH: built },
+    });
+  });
+});
