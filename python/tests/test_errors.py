@@ -1,4 +1,6 @@
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 import tidegate
@@ -62,12 +64,20 @@ def test_l6_errors_make_the_round_trip_through_pickle(clock, protocol):
         InternalError("a fault"),
     ]
     for error in errors:
+        error.request = "GET /"
         copy = pickle.loads(pickle.dumps(error, protocol))
         assert type(copy) is type(error)
         assert str(copy) == str(error)
         assert vars(copy).keys() == vars(error).keys()
         if isinstance(error, Refused) and error.decision is not None:
             assert repr(copy.decision) == repr(error.decision)
+
+
+def test_the_example_of_the_readme_runs():
+    readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    examples = re.findall(r"^```python\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
+    assert len(examples) == 1
+    exec(compile(examples[0], "README.md", "exec"), {})
 
 
 def test_every_public_name_is_there_and_documented():

@@ -37,6 +37,15 @@ def test_a_period_is_taken_exactly_and_fractions_of_a_nanosecond_are_rounded_up(
     assert Quota(1, per).period_ns == ns
 
 
+def test_the_longest_period_is_two_years():
+    years = 2 * 365 * DAY_S
+    assert Quota(1, years).period_ns == years * 10**9
+    with pytest.raises(
+        ConfigError, match=r"^per: got datetime.timedelta\(days=730, microseconds=1\); allowed: 1 ns to"
+    ):
+        Quota(1, timedelta(seconds=years, microseconds=1))
+
+
 @pytest.mark.parametrize("ns", [1, 3, 999_999_999, 10**9 + 1, 4_194_303 * 10**9 + 999_999_999])
 def test_seconds_as_float_read_back_as_the_same_nanoseconds(ns):
     quota = Quota.parse(f"1/{ns}ns fixed_window")

@@ -1,5 +1,6 @@
 """Real threads on one limiter, with totals that are exact whatever the interleaving."""
 
+import sys
 import threading
 
 import pytest
@@ -28,8 +29,6 @@ def run_at_once(body):
 @pytest.fixture(autouse=True)
 def many_switches():
     """Lets the interpreter change threads far more often than it would."""
-    import sys
-
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield

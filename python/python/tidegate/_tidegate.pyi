@@ -28,7 +28,7 @@ class Quota:
     """What a rate limiter enforces: `limit` tokens per `per` seconds, and how.
 
     limit: tokens per period, 0 to 2**53-1; 0 refuses all.
-    per: the period, in seconds (int or float, rounded up to nanoseconds) or as a timedelta; 1 ns to 8 years.
+    per: the period, in seconds (int or float, rounded up to nanoseconds) or as a timedelta; 1 ns to 2 years.
     burst: the most tokens at once, for gcra only; the limit where it is None.
     algorithm: "gcra" (token bucket), "fixed_window", "sliding_window" or "sliding_log".
     anchor: where fixed windows begin: "first" (at the first admitted call) or "clock" (at multiples of the period since

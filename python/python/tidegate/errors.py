@@ -23,7 +23,7 @@ class Refused(TidegateError):
         self.decision = decision
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.decision, str(self))
+        return type(self), (self.decision, str(self)), self.__dict__
 
 
 class ExceedsCapacity(Refused):
