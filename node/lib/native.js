@@ -11,8 +11,8 @@ function load() {
   const override = process.env.NAPI_RS_NATIVE_LIBRARY_PATH;
   if (override) return loadFrom(path.resolve(override), 'NAPI_RS_NATIVE_LIBRARY_PATH names another file');
 
-  const name = `tidegate-${target()}`;
-  const built = path.join(__dirname, '..', `tidegate.${target()}.node`);
+  const name = `tidegate-${target}`;
+  const built = path.join(__dirname, '..', `tidegate.${target}.node`);
   if (existsSync(built)) return loadFrom(built, 'it is built again (node scripts/build.mjs)');
   return loadFrom(name, `its package is there: npm install ${name}@${version} (and not with --omit=optional)`);
 }

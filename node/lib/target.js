@@ -1,7 +1,7 @@
 'use strict';
 
 /** The part of a native library's name that tells what it runs on: `linux-x64-gnu`, `darwin-arm64`, `win32-x64-msvc`. */
-function target() {
+function findTarget() {
   const { platform, arch } = process;
   if (platform === 'linux') return `linux-${arch}-${isMusl() ? 'musl' : 'gnu'}`;
   if (platform === 'win32') return `win32-${arch}-msvc`;
@@ -19,4 +19,4 @@ function isMusl() {
   }
 }
 
-module.exports = { target };
+module.exports = { target: findTarget() };

@@ -12,7 +12,7 @@ const names = { darwin: 'libtidegate_node.dylib', win32: 'tidegate_node.dll' };
 const library = names[process.platform] ?? 'libtidegate_node.so';
 
 // Renamed into place: a process that has the old one loaded keeps it.
-const to = path.join(here, `tidegate.${target()}.node`);
+const to = path.join(here, `tidegate.${target}.node`);
 copyFileSync(path.join(targetFolder, 'release', library), `${to}.new`);
 renameSync(`${to}.new`, to);
 console.log(`built ${path.relative(process.cwd(), to)}`);

@@ -79,7 +79,7 @@ unsafe extern "C" fn enter<M: Method>(env: sys::napi_env, info: sys::napi_callba
     let handle = unsafe { Handle::<M::On>::get(env, call.arguments[0]) };
     // AssertUnwindSafe: the core's objects are whole after a panic in any call (atomic words; locks that forgive poison).
     catch_unwind(AssertUnwindSafe(|| M::call(handle.ok_or(Fault::Argument)?, &call)))
-        .unwrap_or_else(|panic| Err(Fault::Panic(panic_to_error(panic).reason.clone())))
+        .unwrap_or_else(|panic| Err(Fault::Panic(panic_to_error(panic).reason)))
         .unwrap_or_else(|fault| throw(env, &fault))
 }
 

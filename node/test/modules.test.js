@@ -13,7 +13,7 @@ const { version } = require('../package.json');
 const surface = require('./types/surface.js');
 
 const root = path.join(__dirname, '..');
-const native = `tidegate-${target()}`;
+const native = `tidegate-${target}`;
 
 /** Runs a command that must succeed, and returns what it printed. */
 function run(command, ...options) {
@@ -184,7 +184,7 @@ describe('installed', () => {
     const { message } = failure(project('override', 'tidegate', native), { NAPI_RS_NATIVE_LIBRARY_PATH });
     assert.ok(message.includes(NAPI_RS_NATIVE_LIBRARY_PATH) && message.includes('NAPI_RS_NATIVE_LIBRARY_PATH names'));
     const at = project('overridden', 'tidegate');
-    const built = path.join(root, `tidegate.${target()}.node`);
+    const built = path.join(root, `tidegate.${target}.node`);
     run(process.execPath, ['-e', "require('tidegate')"], {
       cwd: at,
       env: { ...process.env, NAPI_RS_NATIVE_LIBRARY_PATH: built },
