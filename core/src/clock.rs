@@ -15,9 +15,15 @@ pub struct Clock {
     unix_offset_ns: u64,
 }
 
+const SCALE_SHIFT: u32 = 60;
+
 #[derive(Clone)]
 enum Source {
-    Monotonic { counter: quanta::Clock, origin: u64 },
+    Monotonic {
+        counter: quanta::Clock,
+        /// Nanoseconds of 2⁶⁰ counts.
+        scale: u64,
+    },
     Manual(Arc<ManualTime>),
 }
 
@@ -32,9 +38,12 @@ impl Clock {
         MONOTONIC
             .get_or_init(|| {
                 let counter = quanta::Clock::new();
-                let origin = counter.raw();
+                let scale = counter.delta_as_nanos(0, 1 << SCALE_SHIFT);
+                let source = Source::Monotonic { counter, scale };
+                let mut clock = Clock { source, unix_offset_ns: 0 };
                 let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-                Clock { source: Source::Monotonic { counter, origin }, unix_offset_ns: saturating_ns(unix) }
+                clock.unix_offset_ns = saturating_ns(unix).saturating_sub(clock.now_ns());
+                clock
             })
             .clone()
     }
@@ -44,7 +53,10 @@ impl Clock {
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         match &self.source {
-            Source::Monotonic { counter, origin } => counter.delta_as_nanos(*origin, counter.raw()),
+            // A shift that is known beforehand, and no origin to subtract: this is half of what a decision costs.
+            Source::Monotonic { counter, scale } => {
+                ((u128::from(counter.raw()) * u128::from(*scale)) >> SCALE_SHIFT) as u64
+            }
             Source::Manual(time) => time.now_ns.load(Ordering::Acquire),
         }
     }

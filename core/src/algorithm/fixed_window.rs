@@ -93,7 +93,7 @@ impl Algorithm for FixedWindow {
             let used = window.used + cost;
             (used <= self.limit).then_some(Window { used, ..window })
         } else {
-            Some(Window { start_ns: self.start_for(local), used: cost })
+            (cost <= self.limit).then(|| Window { start_ns: self.start_for(local), used: cost })
         }
     }
 

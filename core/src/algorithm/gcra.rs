@@ -22,8 +22,8 @@ pub(crate) struct Gcra {
     pub(crate) multiplier: u64,
     /// T in ticks.
     pub(crate) token_ticks: u64,
-    /// B; 0 if the limit is 0.
-    pub(crate) burst: u64,
+    /// B·T in ticks; 0 if the limit is 0.
+    pub(crate) full_ticks: u64,
     pub(crate) limit: u64,
     /// The origin moves by this: the whole periods that fit into the horizon, and so a whole number of ticks.
     pub(crate) segment_ns: u64,
@@ -39,7 +39,14 @@ impl Gcra {
         let period_ns = quota.period_ns();
         let segment_ns = HORIZON_NS - HORIZON_NS % period_ns;
         if limit == 0 {
-            return Ok(Self { origin_ns: now, multiplier: 1 << SHIFT, token_ticks: 1, burst: 0, limit, segment_ns });
+            return Ok(Self {
+                origin_ns: now,
+                multiplier: 1 << SHIFT,
+                token_ticks: 1,
+                full_ticks: 0,
+                limit,
+                segment_ns,
+            });
         }
         let (limit_wide, burst_wide, period) = (u128::from(limit), u128::from(burst), u128::from(period_ns));
         // T = period / limit, so each length is multiplied by limit to stay whole.
@@ -68,7 +75,7 @@ impl Gcra {
             origin_ns: now,
             multiplier: narrow(multiplier),
             token_ticks: narrow(token_ticks),
-            burst,
+            full_ticks: narrow(token_ticks * burst_wide),
             limit,
             segment_ns,
         })
@@ -95,11 +102,6 @@ impl Gcra {
         let at = segments.saturating_mul(self.segment_ns).saturating_add(at);
         at.saturating_sub(now.saturating_sub(self.origin_ns))
     }
-
-    #[inline]
-    fn full_ticks(&self) -> u64 {
-        self.burst * self.token_ticks
-    }
 }
 
 impl Algorithm for Gcra {
@@ -115,7 +117,7 @@ impl Algorithm for Gcra {
 
     #[inline]
     fn capacity(&self) -> u64 {
-        self.burst
+        self.full_ticks / self.token_ticks
     }
 
     #[inline]
@@ -131,18 +133,18 @@ impl Algorithm for Gcra {
     #[inline]
     fn charge(&self, tat: u64, now: u64, cost: u64) -> Option<u64> {
         let now = self.ticks(now);
-        let charged = tat.max(now) + cost * self.token_ticks;
-        (charged - now <= self.full_ticks()).then_some(charged)
+        let charged = tat.max(now).checked_add(cost.checked_mul(self.token_ticks)?)?;
+        (charged - now <= self.full_ticks).then_some(charged)
     }
 
     fn remaining(&self, tat: u64, now: u64) -> u64 {
         let owed = tat.saturating_sub(self.ticks(now));
-        self.full_ticks().saturating_sub(owed) / self.token_ticks
+        self.full_ticks.saturating_sub(owed) / self.token_ticks
     }
 
     fn retry_after_ns(&self, tat: u64, now: u64, cost: u64) -> u64 {
         let charged = tat.max(self.ticks(now)) + cost * self.token_ticks;
-        self.ns_until(charged.saturating_sub(self.full_ticks()), now)
+        self.ns_until(charged.saturating_sub(self.full_ticks), now)
     }
 
     fn reset_after_ns(&self, tat: u64, now: u64) -> u64 {
@@ -153,7 +155,7 @@ impl Algorithm for Gcra {
     fn refund(&self, tat: u64, now: u64, cost: u64, granted_at: u64) -> u64 {
         let leaked = self.ticks_of(now.saturating_sub(granted_at));
         let owed = tat.saturating_sub(self.ticks(now));
-        if owed > self.full_ticks() {
+        if owed > self.full_ticks {
             return tat;
         }
         let charged = cost.saturating_mul(self.token_ticks);
@@ -167,7 +169,7 @@ impl Algorithm for Gcra {
         }
         let owed = u128::from(tat.saturating_sub(self.ticks(now)));
         let owed = (owed * u128::from(to.token_ticks)).div_ceil(u128::from(self.token_ticks));
-        to.ticks(now) + narrow(owed.min(u128::from(to.full_ticks())))
+        to.ticks(now) + narrow(owed.min(u128::from(to.full_ticks)))
     }
 }
 

@@ -8,7 +8,7 @@ pub(crate) mod sliding_window;
 /// An algorithm with its settings: how a state answers, and what it becomes.
 ///
 /// `now` is nanoseconds on the limiter's clock. A `now` that is older than the state (a thread that was overtaken) counts as
-/// the state's own time. `cost` is at least 1 and, where a state would change, at most [`capacity`](Self::capacity).
+/// the state's own time. `cost` is at least 1.
 pub(crate) trait Algorithm: Copy {
     type State: Copy + PartialEq + std::fmt::Debug;
 
@@ -27,7 +27,7 @@ pub(crate) trait Algorithm: Copy {
     /// The same settings, counting time from a later origin.
     fn moved_to(&self, now: u64) -> Self;
 
-    /// The state after `cost` is charged, or `None` if it can't be admitted now.
+    /// The state after `cost` is charged, or `None` if it can't be admitted now or is beyond [`capacity`](Self::capacity).
     fn charge(&self, state: Self::State, now: u64, cost: u64) -> Option<Self::State>;
 
     /// Whole tokens that are unspent.

@@ -83,17 +83,13 @@ impl<A: Packed> Cell<A> {
                 word = self.move_origin(now);
                 continue;
             }
-            let charged = if cost <= settings.capacity() { settings.charge(A::unpack(word), now, cost) } else { None };
-            let outcome = match charged {
+            let outcome = match settings.charge(A::unpack(word), now, cost) {
                 Some(state) if spend => {
                     let after = A::replace(word, state, A::generation(word));
                     self.exchange(word, after).map(|_| (Status::Allowed, after))
                 }
                 Some(_) => self.unchanged(word).map(|()| (Status::Allowed, word)),
-                None if cost > settings.capacity() && settings.capacity() > 0 => {
-                    self.unchanged(word).map(|()| (Status::ExceedsCapacity, word))
-                }
-                None => self.unchanged(word).map(|()| (Status::Denied, word)),
+                None => self.unchanged(word).map(|()| (refusal(&settings, cost), word)),
             };
             match outcome {
                 Ok((status, after)) => return Step { status, settings, before: word, after },
@@ -186,6 +182,11 @@ impl<A: Packed> Cell<A> {
             }
         }
     }
+}
+
+fn refusal<A: Packed>(settings: &A, cost: u64) -> Status {
+    let capacity = settings.capacity();
+    if cost > capacity && capacity > 0 { Status::ExceedsCapacity } else { Status::Denied }
 }
 
 fn judge<A: Packed>(step: &Step<A>, now: u64, cost: u64) -> Judgement {

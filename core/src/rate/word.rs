@@ -125,7 +125,7 @@ impl Packed for Gcra {
     }
 
     fn to_settings(&self) -> [u64; SETTINGS] {
-        [self.origin_ns, self.multiplier, self.token_ticks, self.burst, self.limit, self.segment_ns, 0, 0]
+        [self.origin_ns, self.multiplier, self.token_ticks, self.full_ticks, self.limit, self.segment_ns, 0, 0]
     }
 
     #[inline]
@@ -134,7 +134,7 @@ impl Packed for Gcra {
             origin_ns: setting(0),
             multiplier: setting(1),
             token_ticks: setting(2),
-            burst: setting(3),
+            full_ticks: setting(3),
             limit: setting(4),
             segment_ns: setting(5),
         }
