@@ -1,0 +1,92 @@
+"""Measures tidegate beside its peers and writes results/latest.json and docs/benchmarks.md. `make bench` calls it.
+
+Reads from the environment LANGS, the languages to measure, and QUICK, which is not empty for a short run. Ends with 0
+also where a speed was missed, which the table says, and with 1 where something could not be measured.
+"""
+
+import datetime
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import harnesses
+import machine
+import report
+import results
+import targets
+
+TIMEOUT_S = 300
+
+
+def measure(language):
+    """Builds one harness, runs it, shows what it prints, and returns its rows."""
+    command, variables = harnesses.HARNESSES[language]()
+    rows = []
+    with subprocess.Popen(
+        list(map(str, command)),
+        cwd=harnesses.ROOT,
+        env=environment() | variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    ) as harness:
+        watchdog = threading.Timer(TIMEOUT_S, harness.kill)
+        watchdog.start()
+        try:
+            for line in harness.stdout:
+                row = results.parse(line, language)
+                print(f"  {row['case']:<48} {row['subject']:<24} {report.figure(row):>12}", flush=True)
+                rows.append(row)
+        except ValueError:
+            harness.kill()
+            raise
+        finally:
+            code = harness.wait()
+            watchdog.cancel()
+    if code != 0:
+        raise ValueError(f"exit code {code}")
+    if not rows:
+        raise ValueError("no rows")
+    return rows
+
+
+def environment():
+    """The environment of a harness: QUICK is there only if it says something."""
+    return {name: value for name, value in os.environ.items() if name != "QUICK" or value}
+
+
+def main():
+    asked = os.environ.get("LANGS", " ".join(harnesses.HARNESSES)).split()
+    languages = [language for language in harnesses.HARNESSES if language in asked]
+    if not languages:
+        sys.exit(f"LANGS: got {' '.join(asked)!r}; allowed: some of {' '.join(harnesses.HARNESSES)}")
+    stamp = {
+        "run": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "quick": bool(os.environ.get("QUICK")),
+    }
+    rows, toolchains, failures = [], {}, []
+    for language in languages:
+        print(f"\n==> {harnesses.NAMES[language]}", flush=True)
+        start = time.monotonic()
+        try:
+            rows += [row | stamp for row in measure(language)]
+            toolchains[language] = harnesses.toolchain(language)
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            failures.append(f"{harnesses.NAMES[language]}: {error}")
+        print(f"  {time.monotonic() - start:.0f} s", flush=True)
+
+    measured = results.merge(results.load(), machine.describe(), toolchains, rows, languages)
+    verdicts = targets.judge(measured["rows"])
+    results.save(measured)
+    report.write(measured, verdicts)
+    print(f"\n{report.summary(verdicts)}")
+    print("written: bench/results/latest.json, docs/benchmarks.md")
+    for failure in failures:
+        print(f"FAILED {failure}")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""The speeds to reach, and whether they are reached. Ratios are what counts; absolute times hold for one machine."""
+
+import dataclasses
+from collections.abc import Callable
+
+OURS = "tidegate"
+
+
+def ns(row):
+    """Nanoseconds a call."""
+    return row["ns_per_op"] if "ns_per_op" in row else 1e9 / row["ops_per_s"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Measure:
+    """A way to compare two rows: what it gives, how that is written, and which side of the bound is good."""
+
+    of: Callable[[dict, dict | None], float]
+    text: str
+    at_most: bool
+
+    def write(self, value):
+        return self.text.format(value)
+
+    def target(self, bound):
+        return f"{'at most' if self.at_most else 'at least'} {self.write(bound)}"
+
+    def reaches(self, value, bound):
+        return value <= bound if self.at_most else value >= bound
+
+
+TIME_RATIO = Measure(lambda ours, theirs: ns(ours) / ns(theirs), "{:.2f} x the time", at_most=True)
+SPEED_RATIO = Measure(lambda ours, theirs: ns(theirs) / ns(ours), "{:.2f} x as fast", at_most=False)
+EXTRA_NS = Measure(lambda ours, theirs: ns(ours) - ns(theirs), "{:+.1f} ns", at_most=True)
+OWN_NS = Measure(lambda ours, _: ns(ours), "{:.1f} ns", at_most=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """One line of the table. Rows are named by (language, case, subject)."""
+
+    label: str
+    ours: tuple[str, str, str]
+    peer: tuple[str, str, str] | None
+    measure: Measure
+    # None: told for information.
+    bound: float | None
+    # What the peer is called where its subject doesn't say it.
+    peer_name: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """A target beside what was measured: rows that were not measured are None, and so is the value then."""
+
+    target: Target
+    ours: dict | None
+    peer: dict | None
+    value: float | None
+
+    @property
+    def reached(self):
+        """True or False; None where nothing is asked for or nothing was measured."""
+        if self.value is None or self.target.bound is None:
+            return None
+        return self.target.measure.reaches(self.value, self.target.bound)
+
+    @property
+    def one_run(self):
+        """Whether both rows come from one run, as they must for a ratio to be trusted."""
+        return self.ours is None or self.peer is None or self.ours["run"] == self.peer["run"]
+
+
+def same_case(language, case, peer, measure, bound, label=None, ours=OURS):
+    """A target against a peer that took turns with us."""
+    return Target(label or case, (language, case, ours), (language, case, peer), measure, bound)
+
+
+PERMIT = "concurrency try_acquire + release"
+HOLD_TIMES = f"{PERMIT}, hold times"
+ALLOWED, REFUSED, RACE = "gcra allowed", "gcra refused", "counter race"
+
+TARGETS = [
+    *(same_case("rust", case, "governor", TIME_RATIO, 1.05) for case in (ALLOWED, REFUSED)),
+    *(same_case("rust", f"{ALLOWED}, {threads} threads", "governor", SPEED_RATIO, 1.2) for threads in (2, 10)),
+    same_case("rust", PERMIT, "tokio", TIME_RATIO, 0.7),
+    Target("price of hold times", ("rust", HOLD_TIMES, OURS), ("rust", PERMIT, OURS), EXTRA_NS, None, "without"),
+    Target(
+        "counter race, 10 threads",
+        ("rust", RACE, OURS),
+        ("java", RACE, "AtomicInteger"),
+        SPEED_RATIO,
+        1.5,
+        "Java's AtomicInteger",
+    ),
+    *(
+        Target(f"{case}, through the .so", ("c", case, OURS), ("rust", case, OURS), EXTRA_NS, 3, "core")
+        for case in (ALLOWED, REFUSED)
+    ),
+    *(
+        target
+        for case in (ALLOWED, REFUSED)
+        for target in (
+            Target(f"try_acquire(), {case}", ("python", case, OURS), None, OWN_NS, 75),
+            same_case("python", case, "limits", SPEED_RATIO, 50, f"try_acquire(), {case}"),
+        )
+    ),
+    *(
+        target
+        for case in (ALLOWED, REFUSED)
+        for target in (
+            Target(f"tryAcquire(), {case}", ("node", case, OURS), None, OWN_NS, 50),
+            same_case("node", case, "limiter", SPEED_RATIO, 2.5, f"tryAcquire(), {case}"),
+        )
+    ),
+    *(same_case("java", case, "Guava", TIME_RATIO, 0.75, f"tryAcquire(), {case}") for case in (ALLOWED, REFUSED)),
+]
+
+
+def judge(rows, targets=TARGETS):
+    """A verdict on each target from the rows that there are."""
+    by_name = {(row["language"], row["case"], row["subject"]): row for row in rows}
+    verdicts = []
+    for target in targets:
+        ours = by_name.get(target.ours)
+        peer = by_name.get(target.peer) if target.peer else None
+        measured = ours is not None and (peer is not None or target.peer is None)
+        verdicts.append(Verdict(target, ours, peer, target.measure.of(ours, peer) if measured else None))
+    return verdicts
