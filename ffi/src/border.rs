@@ -53,7 +53,7 @@ pub(crate) fn guard(body: impl FnOnce() -> Result<Status, Mistake>) -> i32 {
         Ok(Ok(status)) => status as i32,
         Ok(Err(mistake)) => mistake.status() as i32,
         Err(payload) => {
-            forget(payload);
+            discard(payload);
             Status::Panic as i32
         }
     }
@@ -79,7 +79,7 @@ pub(crate) unsafe fn guard_and_tell(
         Ok(Err(mistake)) => mistake,
         Err(payload) => {
             let text = format!("fault inside the library: {}", message_of(&*payload));
-            forget(payload);
+            discard(payload);
             Mistake(Box::new((Status::Panic, text)))
         }
     };
@@ -93,15 +93,17 @@ pub(crate) unsafe fn guard_and_tell(
 /// Runs the body of an export that returns nothing or a pointer; a panic becomes the default.
 pub(crate) fn guard_or<T>(default: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
-        forget(payload);
+        discard(payload);
         default
     })
 }
 
-/// Dropping what a panic carries could panic again.
+/// Drops what a panic carries. That could panic again; what such a panic carries is left alone.
 #[cold]
-fn forget(payload: Box<dyn Any + Send>) {
-    std::mem::forget(payload);
+fn discard(payload: Box<dyn Any + Send>) {
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(again);
+    }
 }
 
 fn message_of(payload: &(dyn Any + Send)) -> &str {
