@@ -175,8 +175,9 @@ export class RateLimiter {
   ): F;
 }
 
-/** A permit of a {@link ConcurrencyLimiter}, to be released once. One that is forgotten is released when it is collected,
- * with a process warning (`TIDEGATE_PERMIT_FORGOTTEN`).
+/**
+ * Permits of a {@link ConcurrencyLimiter}, to be released once. What is forgotten is released when it is collected, with a
+ * process warning (`TIDEGATE_PERMIT_FORGOTTEN`).
  */
 export class Permit {
   private constructor();

@@ -5,7 +5,7 @@ const { spent, wrongType } = require('./errors.js');
 const STATUS = ['allowed', 'denied', 'exceeds_capacity'];
 const NEVER_NS = 2n ** 64n - 1n;
 
-/** Where the native library writes the figures of a decision (`words` in src/rate_limiter.rs). */
+/** Where the native library writes the figures of a decision (`figures` in src/rate_limiter.rs). */
 const figures = new ArrayBuffer(80);
 const doubles = new Float64Array(figures, 0, 6);
 const integers = new BigUint64Array(figures, 48, 4);

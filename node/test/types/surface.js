@@ -1,4 +1,4 @@
-// What index.d.ts declares, name by name: tsc refuses a name too many or too few here, and test/types.test.js compares
+// What index.d.ts declares, name by name: tsc refuses a name too many or too few here, and test/modules.test.js compares
 // the same lists with what is there at run time.
 
 /** @typedef {typeof import('tidegate')} Tidegate */
