@@ -133,8 +133,10 @@ impl Algorithm for Gcra {
     #[inline]
     fn charge(&self, tat: u64, now: u64, cost: u64) -> Option<u64> {
         let now = self.ticks(now);
-        let charged = tat.max(now).checked_add(cost.checked_mul(self.token_ticks)?)?;
-        (charged - now <= self.full_ticks).then_some(charged)
+        let charge = cost.checked_mul(self.token_ticks)?;
+        let room = self.full_ticks.checked_sub(charge)?;
+        let owed = tat.saturating_sub(now);
+        (owed <= room).then(|| now + owed + charge)
     }
 
     fn remaining(&self, tat: u64, now: u64) -> u64 {

@@ -73,33 +73,55 @@ impl<A: Packed> Cell<A> {
         A::Word::exchange(&self.word.0, before, after)
     }
 
-    /// Decides; charges if `spend` and admitted.
+    /// Decides on the state `word`; charges if `spend` and admitted. Fails with the word to try next if another thread, or
+    /// a new origin, came between.
     #[inline(always)]
+    fn attempt(&self, word: A::Word, now: u64, cost: u64, spend: bool) -> Result<Step<A>, A::Word> {
+        let settings = self.settings(word);
+        if settings.is_past_horizon(now) {
+            return Err(self.move_origin(now));
+        }
+        let (status, after) = match settings.charge(A::unpack(word), now, cost) {
+            Some(state) if spend => {
+                let after = A::replace(word, state, A::generation(word));
+                self.exchange(word, after)?;
+                (Status::Allowed, after)
+            }
+            Some(_) => {
+                self.unchanged(word)?;
+                (Status::Allowed, word)
+            }
+            None => {
+                self.unchanged(word)?;
+                (refusal(&settings, cost), word)
+            }
+        };
+        Ok(Step { status, settings, before: word, after })
+    }
+
+    #[inline]
     fn step(&self, now: u64, cost: u64, spend: bool) -> Step<A> {
         let mut word = A::Word::load(&self.word.0);
         loop {
-            let settings = self.settings(word);
-            if settings.is_past_horizon(now) {
-                word = self.move_origin(now);
-                continue;
-            }
-            let outcome = match settings.charge(A::unpack(word), now, cost) {
-                Some(state) if spend => {
-                    let after = A::replace(word, state, A::generation(word));
-                    self.exchange(word, after).map(|_| (Status::Allowed, after))
-                }
-                Some(_) => self.unchanged(word).map(|()| (Status::Allowed, word)),
-                None => self.unchanged(word).map(|()| (refusal(&settings, cost), word)),
-            };
-            match outcome {
-                Ok((status, after)) => return Step { status, settings, before: word, after },
+            match self.attempt(word, now, cost, spend) {
+                Ok(step) => return step,
                 Err(there) => word = there,
             }
         }
     }
 
+    /// The hot path: one attempt without a loop, which needs fewer registers.
     #[inline]
     pub(crate) fn try_charge(&self, now: u64, cost: u64) -> Status {
+        match self.attempt(A::Word::load(&self.word.0), now, cost, true) {
+            Ok(step) => step.status,
+            Err(_) => self.try_charge_again(now, cost),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_charge_again(&self, now: u64, cost: u64) -> Status {
         self.step(now, cost, true).status
     }
 

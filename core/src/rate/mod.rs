@@ -118,7 +118,8 @@ impl RateLimiter {
         Ok(self.try_status(cost))
     }
 
-    #[inline]
+    // Into the caller: call, frame and return would be a tenth of the instructions.
+    #[inline(always)]
     fn try_status(&self, cost: u64) -> Status {
         let now = self.clock.now_ns();
         let status = match &self.states {

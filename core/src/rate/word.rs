@@ -106,7 +106,7 @@ impl Packed for Gcra {
     #[inline]
     fn pack(tat: u64, generation: u8) -> u64 {
         debug_assert!(tat <= TAT_MASK);
-        u64::from(generation) << TAT_BITS | (tat & TAT_MASK)
+        u64::from(generation) << TAT_BITS | tat
     }
 
     #[inline]
