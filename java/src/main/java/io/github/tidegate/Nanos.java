@@ -12,9 +12,11 @@ final class Nanos {
 
     /** The bits of a duration that is not negative; all ones if it is longer than 64 bits can say. */
     static long unsigned(Duration duration) {
-        if (duration.getSeconds() >= MAX_SECONDS) {
+        if (duration.getSeconds() > MAX_SECONDS) {
             return -1;
         }
-        return duration.getSeconds() * PER_SECOND + duration.getNano();
+        long whole = duration.getSeconds() * PER_SECOND;
+        long nanos = whole + duration.getNano();
+        return Long.compareUnsigned(nanos, whole) < 0 ? -1 : nanos;
     }
 }

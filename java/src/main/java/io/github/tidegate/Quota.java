@@ -3,6 +3,7 @@ package io.github.tidegate;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Collectors;
@@ -232,6 +233,11 @@ public final class Quota {
     /** The text of a list. */
     static String text(List<Quota> quotas) {
         return quotas.stream().map(Quota::toString).collect(Collectors.joining("; "));
+    }
+
+    /** An array as a list; missing members and a missing array are found by whoever reads it. */
+    static List<Quota> listOf(Quota[] quotas) {
+        return quotas == null ? null : Arrays.asList(quotas);
     }
 
     static long[] toParts(List<Quota> quotas) {

@@ -74,12 +74,20 @@ public final class RateLimiter implements AutoCloseable {
         return builder(quotas).build();
     }
 
-    /** Begins a limiter whose clock can be chosen; the quotas are as for {@link #of(Quota...)}. */
+    /**
+     * Begins a limiter whose clock can be chosen; the quotas are as for {@link #of(Quota...)}.
+     *
+     * @throws IllegalArgumentException if there are none or too many
+     */
     public static Builder builder(Quota... quotas) {
-        return builder(List.of(Mistake.nonNull("quotas", quotas, "quotas")));
+        return builder(Quota.listOf(quotas));
     }
 
-    /** Begins a limiter whose clock can be chosen; the quotas are as for {@link #of(List)}. */
+    /**
+     * Begins a limiter whose clock can be chosen; the quotas are as for {@link #of(List)}.
+     *
+     * @throws IllegalArgumentException if there are none or too many
+     */
     public static Builder builder(List<Quota> quotas) {
         return new Builder(quotas);
     }
@@ -206,7 +214,7 @@ public final class RateLimiter implements AutoCloseable {
      * @throws IllegalStateException if the limiter is closed
      */
     public void reconfigure(Quota... quotas) {
-        reconfigure(List.of(Mistake.nonNull("quotas", quotas, "quotas")));
+        reconfigure(Quota.listOf(quotas));
     }
 
     /**
@@ -339,11 +347,11 @@ public final class RateLimiter implements AutoCloseable {
 
     /** A limiter in the making. */
     public static final class Builder {
-        private final List<Quota> quotas;
+        private final long[] quotas;
         private Clock clock;
 
         private Builder(List<Quota> quotas) {
-            this.quotas = Mistake.nonNull("quotas", quotas, "a list of quotas");
+            this.quotas = Quota.toParts(quotas);
         }
 
         /** Lets the limiter go by a clock of the caller's: a {@link ManualClock}, in tests. */
@@ -355,10 +363,10 @@ public final class RateLimiter implements AutoCloseable {
         /**
          * The limiter, with nothing used.
          *
-         * @throws IllegalArgumentException if there are no quotas or more than 16, or a quota's parts don't go together
+         * @throws IllegalArgumentException if a quota's parts don't go together
          */
         public RateLimiter build() {
-            return new RateLimiter(Quota.toParts(quotas), clock);
+            return new RateLimiter(quotas, clock);
         }
     }
 

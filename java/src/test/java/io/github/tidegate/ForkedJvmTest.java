@@ -1,0 +1,141 @@
+package io.github.tidegate;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** What needs a process of its own: other JDKs, panics, logs, the temporary folder. */
+class ForkedJvmTest {
+    private static final String EVERYTHING = "ManualClock(2000000000 ns) true 5 [6/s, 60/min] 2 4 2 2\n1 true\n";
+
+    /** The JDK that runs this test, and all from 17 on that a Linux distribution has laid beside it. */
+    static Stream<Path> jdks() throws IOException {
+        Set<Path> homes = new LinkedHashSet<>();
+        homes.add(Path.of(System.getProperty("java.home")).toRealPath());
+        Path shelf = Path.of("/usr/lib/jvm");
+        if (Files.isDirectory(shelf)) {
+            try (Stream<Path> all = Files.list(shelf)) {
+                for (Path home : all.sorted().toList()) {
+                    if (Files.isExecutable(home.resolve("bin/java")) && version(home) >= 17) {
+                        homes.add(home.toRealPath());
+                    }
+                }
+            }
+        }
+        return homes.stream();
+    }
+
+    private static int version(Path home) throws IOException {
+        Path release = home.resolve("release");
+        if (!Files.exists(release)) {
+            return 0;
+        }
+        return Files.readAllLines(release).stream()
+                .filter(line -> line.startsWith("JAVA_VERSION=\""))
+                .map(line -> line.substring("JAVA_VERSION=\"".length()).split("[.\"]")[0])
+                .mapToInt(Integer::parseInt)
+                .findFirst()
+                .orElse(0);
+    }
+
+    private static List<String> nativeAccess(Path home, String module) throws IOException {
+        return version(home) >= 22 ? List.of("--enable-native-access=" + module) : List.of();
+    }
+
+    private static List<String> joined(List<String> first, String... more) {
+        return Stream.concat(first.stream(), Stream.of(more)).toList();
+    }
+
+    @ParameterizedTest
+    @MethodSource("jdks")
+    void everyJdkRunsItOnTheClassPathWithoutAWarning(Path home) throws Exception {
+        Jvm.Result result = Jvm.run(
+                home,
+                joined(
+                        nativeAccess(home, "ALL-UNNAMED"),
+                        "-cp",
+                        Project.CLASSES + ":" + Project.TEST_CLASSES,
+                        "io.github.tidegate.Probe",
+                        "everything"));
+        assertEquals(new Jvm.Result(0, EVERYTHING, ""), result);
+    }
+
+    @ParameterizedTest
+    @MethodSource("jdks")
+    void everyJdkRunsItAsANamedModuleWithoutAWarning(Path home) throws Exception {
+        Jvm.Result result = Jvm.run(
+                home,
+                joined(
+                        nativeAccess(home, "io.github.tidegate"),
+                        "--module-path",
+                        Project.CLASSES.toString(),
+                        "--patch-module",
+                        "io.github.tidegate=" + Project.TEST_CLASSES,
+                        "--module",
+                        "io.github.tidegate/io.github.tidegate.Probe",
+                        "everything"));
+        assertEquals(new Jvm.Result(0, EVERYTHING, ""), result);
+    }
+
+    @Test
+    void aPanicBecomesAnExceptionAndTheLimiterGoesOn() throws Exception {
+        Path library = Project.ROOT.resolve("build/test-panic/java/libtidegate_jni.so");
+        assertTrue(Files.exists(library), library + " is missing: make build-test-panic");
+        Jvm.Result result = Jvm.run("-Dtidegate.library.path=" + library, "io.github.tidegate.Probe", "panic");
+        assertEquals("panic\n".repeat(9) + "true true\n", result.out());
+        assertEquals(0, result.exitCode(), result.err());
+        assertTrue(result.jniClean(), result.err());
+    }
+
+    @Test
+    void aDroppedPermitIsReleasedAndLogged() throws Exception {
+        Jvm.Result result = Jvm.run("io.github.tidegate.Probe", "drop");
+        assertEquals("3\n", result.out());
+        assertTrue(
+                result.err()
+                        .contains("2 permit(s) of a ConcurrencyLimiter were dropped without release(): released now"),
+                result.err());
+        assertFalse(result.err().contains("1 permit(s)"), result.err());
+        assertTrue(result.jniClean(), result.err());
+    }
+
+    @Test
+    void nothingIsLeftInTheTemporaryFolder(@TempDir Path folder) throws Exception {
+        Jvm.Result result = Jvm.run("-Djava.io.tmpdir=" + folder, "io.github.tidegate.Probe", "files");
+        assertEquals(new Jvm.Result(0, "true\n", ""), result);
+        try (Stream<Path> left = Files.list(folder)) {
+            assertEquals(List.of(), left.toList());
+        }
+    }
+
+    @Test
+    void aTemporaryFolderThatCannotBeWrittenToIsNamedWithTheWayOut(@TempDir Path folder) throws Exception {
+        Path missing = folder.resolve("missing");
+        Jvm.Result result = Jvm.run("-Djava.io.tmpdir=" + missing, "io.github.tidegate.Probe", "files");
+        assertEquals(1, result.exitCode());
+        assertTrue(result.err().contains("UnsatisfiedLinkError: tidegate's native library /native/"), result.err());
+        assertTrue(result.err().contains(missing.toString()), result.err());
+        assertTrue(result.err().contains("-Djava.io.tmpdir"), result.err());
+        assertTrue(result.err().contains("-Dtidegate.library.path"), result.err());
+    }
+
+    @Test
+    void theLibraryThatThePropertyNamesIsLoadedAndNoOther(@TempDir Path folder) throws Exception {
+        Path missing = folder.resolve("none.so");
+        Jvm.Result result = Jvm.run("-Dtidegate.library.path=" + missing, "io.github.tidegate.Probe", "files");
+        assertEquals(1, result.exitCode());
+        assertTrue(result.err().contains(missing.toString()), result.err());
+    }
+}

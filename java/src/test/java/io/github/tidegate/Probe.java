@@ -1,0 +1,87 @@
+package io.github.tidegate;
+
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** Programs for JVMs of their own. Each prints what it saw. */
+final class Probe {
+    private Probe() {}
+
+    public static void main(String[] arguments) throws InterruptedException {
+        switch (arguments[0]) {
+            case "everything" -> everything();
+            case "panic" -> panic();
+            case "drop" -> drop();
+            case "files" -> System.out.println(RateLimiter.of("1/s").tryAcquire());
+            default -> throw new IllegalArgumentException(arguments[0]);
+        }
+    }
+
+    /** Calls each native method. */
+    private static void everything() {
+        ManualClock clock = new ManualClock();
+        clock.set(Duration.ofSeconds(1));
+        clock.advance(Duration.ofSeconds(1));
+        RateLimiter rate = RateLimiter.builder("5/s; 50/min").clock(clock).build();
+        Decision decision = rate.decide(2);
+        rate.refund(decision);
+        rate.reconfigure("6/s; 60/min");
+        rate.reset();
+        ConcurrencyLimiter concurrency =
+                ConcurrencyLimiter.builder(3).trackHoldTime(true).clock(clock).build();
+        Permit permit = concurrency.tryAcquire(2).orElseThrow();
+        concurrency.setLimit(4);
+        System.out.println(clock + " " + rate.tryAcquire() + " " + rate.peek().remaining() + " " + rate.quotas() + " "
+                + rate.stats().allowed() + " " + concurrency.limit() + " " + concurrency.inFlight() + " "
+                + concurrency.available());
+        permit.release();
+        System.out.println(
+                concurrency.stats().releasedOk() + " " + (Clock.monotonic().nowNanos() > 0));
+    }
+
+    /** Asks the library that was built for it to panic, wherever it can, and goes on. */
+    private static void panic() {
+        long trigger = 666_666_666;
+        RateLimiter rate = RateLimiter.of("5/s");
+        ConcurrencyLimiter concurrency = ConcurrencyLimiter.of(5);
+        Runnable[] calls = {
+            () -> Quota.parse("test-panic"),
+            () -> RateLimiter.of("5/s;test-panic"),
+            () -> rate.reconfigure("test-panic"),
+            () -> rate.tryAcquire(trigger),
+            () -> rate.decide(trigger),
+            () -> rate.peek(trigger),
+            () -> rate.run(trigger, () -> System.out.println("ran")),
+            () -> concurrency.tryAcquire(trigger),
+            () -> concurrency.run(trigger, () -> System.out.println("ran")),
+        };
+        for (Runnable call : calls) {
+            try {
+                call.run();
+                System.out.println("no panic");
+            } catch (InternalException panic) {
+                System.out.println(panic.status());
+            }
+        }
+        System.out.println(rate.tryAcquire(5) + " " + concurrency.tryAcquire(5).isPresent());
+    }
+
+    /** Drops a permit without releasing it. */
+    private static void drop() throws InterruptedException {
+        ConcurrencyLimiter limiter = ConcurrencyLimiter.of(3);
+        limiter.tryAcquire(2).orElseThrow();
+        limiter.tryAcquire(1).orElseThrow().release();
+        while (limiter.inFlight() != 0) {
+            System.gc();
+            Thread.sleep(1);
+        }
+        System.out.println(limiter.available());
+        // The log line follows the release, on the one thread that also does what is registered here.
+        CountDownLatch logged = new CountDownLatch(1);
+        NativeLibrary.CLEANER.register(new Object(), logged::countDown);
+        while (!logged.await(1, TimeUnit.MILLISECONDS)) {
+            System.gc();
+        }
+    }
+}
