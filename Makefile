@@ -76,7 +76,7 @@ install: build-native ## install headers, library and pkg-config file under PREF
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' scripts/tidegate.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tidegate.pc
 
 clean: ## remove everything that was built
-	rm -rf target build .venv .ruff_cache .mypy_cache .pytest_cache node/node_modules node/*.node java/target bench/target
+	rm -rf target build .venv .ruff_cache .mypy_cache .pytest_cache node/node_modules node/*.node java/target bench/java/target bench/node/node_modules
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # ----------------------------------------------------------------------------------------------- tools inside the tree
@@ -158,6 +158,7 @@ endif
 CRATES := -p tidegate -p tidegate-ffi $(addprefix -p tidegate-,$(call has,python node))
 lint-rust: $(if $(call has,python),$(VENV)/.ready)
 	cargo fmt $(CRATES) --check
+	cargo fmt --manifest-path bench/rust/Cargo.toml --check
 	cargo clippy $(CRATES) --all-targets -- -D warnings
 
 lint-python: build-python
@@ -167,6 +168,7 @@ lint-python: build-python
 
 lint-node: node/node_modules/.ready
 	npm --prefix node run lint
+	node/node_modules/.bin/biome ci --config-path node --error-on-warnings bench/node
 
 .PHONY: test-rust test-c test-python test-node test-java test-conformance test-readme test-repo
 test-rust: lint-rust
@@ -196,10 +198,11 @@ test-conformance: $(if $(call has,rust),examples) $(BUILD_STAGES)
 	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))')
 
 test-readme: $(BUILD_STAGES)
-	$(PYTHON) tests/readme/run.py
+	$(PYTHON) tests/readme/run.py $(LANGS)
 
 test-repo:
 	$(PYTHON) -m unittest discover -s tests/repo
+	$(PYTHON) -m unittest discover -s bench/tests
 
 # ---------------------------------------------------------------------------------------------------------------- demo
 
