@@ -37,14 +37,15 @@ impl FixedWindow {
         now.saturating_add(self.offset_ns)
     }
 
+    /// Whether an instant falls into the window. One before its start does: whoever comes with that was overtaken.
     #[inline]
-    fn end_ns(&self, window: Window) -> u64 {
-        window.start_ns.saturating_add(self.period_ns)
+    fn covers(&self, window: Window, local: u64) -> bool {
+        local.saturating_sub(window.start_ns) < self.period_ns
     }
 
     #[inline]
     fn is_open(&self, window: Window, local: u64) -> bool {
-        window.used > 0 && local < self.end_ns(window)
+        window.used > 0 && self.covers(window, local)
     }
 
     #[inline]
@@ -55,10 +56,6 @@ impl FixedWindow {
     #[inline]
     fn used(&self, window: Window, now: u64) -> u64 {
         if self.is_open(window, self.local(now)) { window.used } else { 0 }
-    }
-
-    fn ns_until_end(&self, window: Window, now: u64) -> u64 {
-        self.end_ns(window) - self.local(now)
     }
 }
 
@@ -106,7 +103,12 @@ impl Algorithm for FixedWindow {
     }
 
     fn reset_after_ns(&self, window: Window, now: u64) -> u64 {
-        if self.is_open(window, self.local(now)) { self.ns_until_end(window, now) } else { 0 }
+        let local = self.local(now);
+        if !self.is_open(window, local) {
+            return 0;
+        }
+        let ahead = window.start_ns.saturating_sub(local);
+        ahead.saturating_add(self.period_ns - local.saturating_sub(window.start_ns))
     }
 
     fn granted_at_ns(&self, charged: Window, now: u64) -> u64 {
@@ -114,8 +116,9 @@ impl Algorithm for FixedWindow {
     }
 
     fn refund(&self, window: Window, now: u64, cost: u64, granted_at: u64) -> Window {
-        let granted_here = window.start_ns <= self.local(granted_at) && self.local(granted_at) < self.end_ns(window);
-        if self.is_open(window, self.local(now)) && granted_here {
+        let granted_at = self.local(granted_at);
+        let granted_here = window.start_ns <= granted_at && self.covers(window, granted_at);
+        if granted_here && self.is_open(window, self.local(now)) {
             Window { used: window.used.saturating_sub(cost), ..window }
         } else {
             window
@@ -130,7 +133,7 @@ impl Algorithm for FixedWindow {
         let kept = Window { used: window.used.min(to.limit), ..window };
         if to.aligned {
             Window { start_ns: to.start_for(local), ..kept }
-        } else if local < to.end_ns(kept) {
+        } else if to.covers(kept, local) {
             kept
         } else {
             Window { start_ns: local, ..kept }
