@@ -9,9 +9,8 @@ import java.util.concurrent.Callable;
  *
  * <pre>{@code
  * ConcurrencyLimiter limiter = ConcurrencyLimiter.of(4);
- * Optional<Permit> permit = limiter.tryAcquire();
- * if (permit.isPresent()) {
- *     try (Permit held = permit.get()) {
+ * try (Permit permit = limiter.tryAcquire().orElse(null)) {
+ *     if (permit != null) {
  *         // at most four are here at once
  *     }
  * }

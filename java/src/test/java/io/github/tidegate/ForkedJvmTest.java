@@ -50,10 +50,6 @@ class ForkedJvmTest {
                 .orElse(0);
     }
 
-    private static List<String> nativeAccess(Path home, String module) throws IOException {
-        return version(home) >= 22 ? List.of("--enable-native-access=" + module) : List.of();
-    }
-
     private static List<String> joined(List<String> first, String... more) {
         return Stream.concat(first.stream(), Stream.of(more)).toList();
     }
@@ -64,7 +60,7 @@ class ForkedJvmTest {
         Jvm.Result result = Jvm.run(
                 home,
                 joined(
-                        nativeAccess(home, "ALL-UNNAMED"),
+                        Jvm.nativeAccess(version(home), "ALL-UNNAMED"),
                         "-cp",
                         Project.CLASSES + ":" + Project.TEST_CLASSES,
                         "io.github.tidegate.Probe",
@@ -78,7 +74,7 @@ class ForkedJvmTest {
         Jvm.Result result = Jvm.run(
                 home,
                 joined(
-                        nativeAccess(home, "io.github.tidegate"),
+                        Jvm.nativeAccess(version(home), "io.github.tidegate"),
                         "--module-path",
                         Project.CLASSES.toString(),
                         "--patch-module",

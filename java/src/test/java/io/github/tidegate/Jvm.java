@@ -26,9 +26,15 @@ final class Jvm {
 
     /** Runs the JDK that runs this test, with our classes on its class path. */
     static Result run(String... arguments) throws Exception {
-        List<String> command = new ArrayList<>(List.of("-cp", Project.CLASSES + ":" + Project.TEST_CLASSES));
+        List<String> command = new ArrayList<>(nativeAccess(Runtime.version().feature(), "ALL-UNNAMED"));
+        command.addAll(List.of("-cp", Project.CLASSES + ":" + Project.TEST_CLASSES));
         command.addAll(List.of(arguments));
         return run(Path.of(System.getProperty("java.home")), command);
+    }
+
+    /** The option by which a user says that native code is wanted, from the version of Java on that asks for it. */
+    static List<String> nativeAccess(int version, String module) {
+        return version >= 22 ? List.of("--enable-native-access=" + module) : List.of();
     }
 
     /** Runs any JDK. */
