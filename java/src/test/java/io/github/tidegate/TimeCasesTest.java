@@ -63,6 +63,15 @@ class TimeCasesTest {
         assertEquals(5, admittedOf(6, limiter));
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"5/s", "5/s fixed_window", "5/s sliding_window", "5/s sliding_log"})
+    void t4_atTheEndOfTimeLimitsStillHold(String quota) {
+        RateLimiter limiter = limiter(quota);
+        assertEquals(5, admittedOf(6, limiter));
+        clock.advance(Decision.NEVER);
+        assertEquals(5, admittedOf(100, limiter));
+    }
+
     @Test
     void t4_twelveIdleHoursAtABillionASecondFillTheBucket() {
         RateLimiter limiter = limiter("1000000000/s");
