@@ -23,7 +23,7 @@ final class NativeLibrary {
      * The classes with native methods. JNI_OnLoad binds them from this list, in this order: looking them up by name would
      * initialize them, each of which waits for this class.
      */
-    private static final Class<?>[] BOUND = {
+    static final Class<?>[] BOUND = {
         Clock.class, ManualClock.class, Quota.class, RateLimiter.class, ConcurrencyLimiter.class
     };
 

@@ -7,12 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -47,6 +49,22 @@ class NativeLibraryTest {
         String symbols = new String(nm.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertEquals(0, nm.waitFor(), symbols);
         assertEquals(List.of("JNI_OnLoad"), symbols.lines().toList());
+    }
+
+    /** A receiver is reachable while its native method runs; the limiter of a static one may be freed meanwhile. */
+    @Test
+    void everyNativeMethodOfALimiterOrClockHasItForReceiver() {
+        Set<String> withoutAReceiver = Set.of("create0", "free0", "parse0");
+        for (Class<?> bound : NativeLibrary.BOUND) {
+            for (Method method : bound.getDeclaredMethods()) {
+                if (Modifier.isNative(method.getModifiers())) {
+                    assertEquals(
+                            withoutAReceiver.contains(method.getName()),
+                            Modifier.isStatic(method.getModifiers()),
+                            method.toString());
+                }
+            }
+        }
     }
 
     /** A loader that sees our classes anew, and none of this test's. */
