@@ -34,7 +34,7 @@
  *   return TIDEGATE_ERROR_NULL_POINTER for a pointer that must not be NULL, TIDEGATE_ERROR_MEMORY for one that is not
  *   aligned for its type, and TIDEGATE_ERROR_PANIC after a fault inside the library, which stays usable.
  * - Threads. Every function may be called from any thread at any time, also on one and the same object, except that an
- *   object must not be used once its last owner has freed it. Nothing blocks, and no function calls back.
+ *   object must not be used once its last owner has freed it. No function waits for others, and none calls back.
  * - Units. Times are whole nanoseconds and say so in their names, `_ns`. Tokens and permits are whole numbers from 1 to
  *   TIDEGATE_MAX_COST.
  * - Structs that the caller fills begin with `struct_size`, to be set to their sizeof; everything else that is not
@@ -534,7 +534,8 @@ void tidegate_concurrency_limiter_free(tidegate_concurrency_limiter *limiter);
  * - fixed_window: at most L in each window. Up to 2 * L in some interval of length P, astride of two windows.
  * - sliding_window: two counters, the last window's weighed by how much of it still counts. At most L * (1 + t / P) in
  *   any t up to P. Under steady overload it grants about (L - 1) / P: for a small L choose gcra or the log.
- * - sliding_log: at most L in every interval of length P, exactly. Remembers each grant: L up to 2^24, 8 bytes each.
+ * - sliding_log: at most L in every interval of length P, exactly. Remembers each grant, in 16 bytes: L up to
+ *   2^24.
  */
 
 /** The default: gcra. since 1 */

@@ -347,7 +347,8 @@ private:
 class Quotas {
 public:
     template <class Text, class = std::enable_if_t<std::is_convertible_v<const Text &, std::string_view>>>
-    Quotas(const Text &text) noexcept(std::is_nothrow_constructible_v<std::string_view, const Text &>) : text_(text) {}
+    Quotas(const Text &text) noexcept(std::is_nothrow_constructible_v<std::string_view, const Text &>)
+        : is_text_(true), text_(text) {}
     Quotas(const Quota &quota) noexcept : Quotas(&quota, 1) {}
     Quotas(std::initializer_list<Quota> quotas) noexcept : Quotas(quotas.begin(), quotas.size()) {}
     Quotas(const std::vector<Quota> &quotas) noexcept : Quotas(quotas.data(), quotas.size()) {}
@@ -362,7 +363,8 @@ private:
         }
     }
 
-    std::optional<std::string_view> text_;
+    bool is_text_ = false;
+    std::string_view text_;
     tidegate_quota raw_[TIDEGATE_MAX_QUOTAS];
     std::size_t count_ = 0;
 };
@@ -498,9 +500,9 @@ public:
     }
     // The same without exceptions: false, and the mistake, if something is wrong.
     bool reconfigure(const Quotas &quotas, Mistake &mistake) const noexcept {
-        if (quotas.text_) {
-            return mistake.take(tidegate_rate_limiter_reconfigure_text(
-                get(), quotas.text_->data(), quotas.text_->size(), mistake.buffer(), TIDEGATE_ERROR_SIZE));
+        if (quotas.is_text_) {
+            return mistake.take(tidegate_rate_limiter_reconfigure_text(get(), quotas.text_.data(), quotas.text_.size(),
+                                                                       mistake.buffer(), TIDEGATE_ERROR_SIZE));
         }
         return mistake.take(tidegate_rate_limiter_reconfigure(get(), quotas.raw_, quotas.count_, mistake.buffer(),
                                                               TIDEGATE_ERROR_SIZE));
@@ -535,10 +537,10 @@ private:
         options.clock = clock == nullptr ? nullptr : clock->get();
         tidegate_rate_limiter *limiter = nullptr;
         const std::int32_t status =
-            quotas.text_ ? tidegate_rate_limiter_parse(quotas.text_->data(), quotas.text_->size(), &options, &limiter,
-                                                       mistake.buffer(), TIDEGATE_ERROR_SIZE)
-                         : tidegate_rate_limiter_new(quotas.raw_, quotas.count_, &options, &limiter, mistake.buffer(),
-                                                     TIDEGATE_ERROR_SIZE);
+            quotas.is_text_ ? tidegate_rate_limiter_parse(quotas.text_.data(), quotas.text_.size(), &options, &limiter,
+                                                          mistake.buffer(), TIDEGATE_ERROR_SIZE)
+                            : tidegate_rate_limiter_new(quotas.raw_, quotas.count_, &options, &limiter,
+                                                        mistake.buffer(), TIDEGATE_ERROR_SIZE);
         if (!mistake.take(status)) {
             return std::nullopt;
         }

@@ -6,7 +6,8 @@
 //! - fixed_window: at most L in each window. Up to 2 * L in some interval of length P, astride of two windows.
 //! - sliding_window: two counters, the last window's weighed by how much of it still counts. At most L * (1 + t / P) in
 //!   any t up to P. Under steady overload it grants about (L - 1) / P: for a small L choose gcra or the log.
-//! - sliding_log: at most L in every interval of length P, exactly. Remembers each grant: L up to 2^24, 8 bytes each.
+//! - sliding_log: at most L in every interval of length P, exactly. Remembers each grant, in 16 bytes: L up to
+//!   2^24.
 
 use crate::border::{
     Mistake, Sized32, check_flags, check_limit_zero, check_reserved, checked, guard, guard_and_tell, object,

@@ -281,8 +281,7 @@ static int32_t read_quota(char **words, int count, tidegate_quota *quota) {
     if (option(words, count, "burst") != NULL && quota->burst == 0) {
         char text[TIDEGATE_QUOTA_TEXT_SIZE];
         size_t parsed;
-        int length =
-            snprintf(text, sizeof text, "%" PRIu64 "/%" PRIu64 "ns burst 0", quota->limit, quota->period_ns);
+        int length = snprintf(text, sizeof text, "%" PRIu64 "/%" PRIu64 "ns burst 0", quota->limit, quota->period_ns);
         return tidegate_quota_parse(text, (size_t)length, quota, 1, &parsed, error_text, sizeof error_text);
     }
     return TIDEGATE_OK;
@@ -383,8 +382,7 @@ static void reconfigure(Script *script, const char *name, char **words, int coun
         tidegate_quota quotas[TIDEGATE_MAX_QUOTAS + 1];
         int read = read_quotas(words, count, quotas);
         if (read >= 0) {
-            status =
-                tidegate_rate_limiter_reconfigure(limiter, quotas, (size_t)read, error_text, sizeof error_text);
+            status = tidegate_rate_limiter_reconfigure(limiter, quotas, (size_t)read, error_text, sizeof error_text);
         }
     }
     say_told(status);

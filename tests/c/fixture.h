@@ -17,7 +17,7 @@ static inline tidegate_clock *manual_clock(void) {
     return clock;
 }
 
-/* A limiter from text; on the monotonic clock if `clock` is NULL. Shows the error and ends the program if it can't be. */
+/* A limiter from text, on the monotonic clock if `clock` is NULL. If it can't be, shows why and ends the program. */
 static inline tidegate_rate_limiter *rate_limiter(const char *quotas, const tidegate_clock *clock) {
     tidegate_rate_limiter_options options = {.struct_size = sizeof options, .clock = clock};
     tidegate_rate_limiter *limiter = NULL;

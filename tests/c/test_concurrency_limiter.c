@@ -160,8 +160,7 @@ static void limits_beyond_31_bits_are_refused(void) {
 
 static void stats_count_calls_and_releases_and_measure_hold_times_if_asked(void) {
     tidegate_clock *clock = manual_clock();
-    tidegate_concurrency_limiter *limiter =
-        concurrency_limiter(5, TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME, clock);
+    tidegate_concurrency_limiter *limiter = concurrency_limiter(5, TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME, clock);
     tidegate_permit a, b, c, refused;
     CHECK_EQUAL(tidegate_concurrency_limiter_try_acquire(limiter, 1, &a), TIDEGATE_ALLOWED);
     CHECK_EQUAL(tidegate_clock_advance(clock, 100), TIDEGATE_OK);

@@ -148,6 +148,28 @@ static void f9_a_decision_of_another_limiter_or_without_a_grant_is_no_refund(voi
     tidegate_clock_free(clock);
 }
 
+static void a_forged_decision_gives_back_no_more_than_the_limit(void) {
+    const char *quotas[] = {"10/s", "10/s fixed_window", "10/s fixed_window anchor clock", "10/s sliding_window",
+                            "10/s sliding_log"};
+    const uint64_t granted_at_ns[] = {0, SECOND / 2, 3 * SECOND, UINT64_MAX / 2, UINT64_MAX};
+    const uint64_t costs[] = {1, 10, 11, TIDEGATE_MAX_COST};
+    for (size_t i = 0; i < 5 * 5 * 4; i++) {
+        tidegate_clock *clock = manual_clock();
+        tidegate_rate_limiter *limiter = rate_limiter(quotas[i % 5], clock);
+        tidegate_decision forged;
+        CHECK_EQUAL(tidegate_clock_set(clock, 2 * SECOND), TIDEGATE_OK);
+        CHECK_EQUAL(tidegate_rate_limiter_decide(limiter, 5, &forged), TIDEGATE_ALLOWED);
+        forged.granted_at_ns = granted_at_ns[i / 5 % 5];
+        forged.cost = costs[i / 25];
+        CHECK_EQUAL(tidegate_rate_limiter_refund(limiter, &forged), TIDEGATE_OK);
+        uint64_t remaining = peeked(limiter).remaining;
+        CHECK(remaining >= 5 && remaining <= 10);
+        CHECK_EQUAL(admitted(limiter, 20), remaining);
+        tidegate_rate_limiter_free(limiter);
+        tidegate_clock_free(clock);
+    }
+}
+
 static void a_reset_makes_everything_unspent_and_voids_older_decisions(void) {
     tidegate_clock *clock = manual_clock();
     tidegate_rate_limiter *limiter = rate_limiter("2/h", clock);
@@ -191,8 +213,9 @@ static void a_reconfiguration_that_is_refused_changes_nothing(void) {
     char error[TIDEGATE_ERROR_SIZE];
     const char *refused[] = {"10/min fixed_window", "10/min; 20/h", "10/month", ""};
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        CHECK_EQUAL(tidegate_rate_limiter_reconfigure_text(limiter, refused[i], strlen(refused[i]), error, sizeof error),
-                    TIDEGATE_ERROR_OPTION);
+        CHECK_EQUAL(
+            tidegate_rate_limiter_reconfigure_text(limiter, refused[i], strlen(refused[i]), error, sizeof error),
+            TIDEGATE_ERROR_OPTION);
         CHECK(strncmp(error, "quota: got ", strlen("quota: got ")) == 0);
     }
     CHECK_EQUAL(peeked(limiter).limit, 5);
@@ -268,6 +291,7 @@ int main(void) {
     RUN(a_refund_gives_the_tokens_back_once);
     RUN(f9_a_refund_after_the_window_has_ended_has_no_effect);
     RUN(f9_a_decision_of_another_limiter_or_without_a_grant_is_no_refund);
+    RUN(a_forged_decision_gives_back_no_more_than_the_limit);
     RUN(a_reset_makes_everything_unspent_and_voids_older_decisions);
     RUN(a3_lowering_the_limit_below_what_is_used_leaves_0);
     RUN(a4_raising_5_to_10_a_minute_gives_5_more_and_doing_it_again_nothing);

@@ -1,0 +1,186 @@
+#!/usr/bin/env bash
+# Builds and runs everything that tests the C ABI and the C++ header. `make test` calls it from the root of the project.
+# usage: tests/c/run.sh [BUILD]      reads BUILD/lib and BUILD/test-panic/lib, writes BUILD/c
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+build=${1:-build}
+out=$build/c
+tests=tests/c
+header=include/tidegate.h
+library=$build/lib/libtidegate.so.1
+languages=" ${LANGS:-c cpp} "
+
+warnings=(-Wall -Wextra -Wpedantic -Werror)
+flags=(-O1 -g "${warnings[@]}" -pthread -Iinclude -I"$out")
+link=(-L"$build/lib" -ltidegate "-Wl,-rpath,\$ORIGIN/../lib")
+link_panic=(-L"$build/test-panic/lib" -ltidegate "-Wl,-rpath,\$ORIGIN/../test-panic/lib")
+
+# Panics are wanted here; their traces are not.
+export RUST_BACKTRACE=0
+
+passed=0
+failed=0
+mkdir -p "$out"
+
+# Runs a command and counts it; shows what it printed only if it failed.
+check() {
+    local what=$1 printed
+    shift
+    if printed=$("$@" 2>&1); then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'FAILED %s\n%s\n' "$what" "$printed"
+    fi
+}
+
+# Runs a test program and adds its `N passed, N failed` to the total.
+run_tests() {
+    local what=$1 printed summary
+    shift
+    printed=$("$@" 2> "$out/stderr.txt") || true
+    summary=$(tail -n 1 <<< "$printed")
+    if [[ $summary =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+        passed=$((passed + BASH_REMATCH[1]))
+        failed=$((failed + BASH_REMATCH[2]))
+        printf '%-32s %s\n' "$what" "$summary"
+        [[ ${BASH_REMATCH[2]} == 0 ]] || printf '%s\n' "$printed"
+    else
+        failed=$((failed + 1))
+        printf 'FAILED %s: it ended without a summary\n%s\n' "$what" "$printed"
+        cat "$out/stderr.txt"
+    fi
+}
+
+compile_c() {
+    local program=$1
+    shift
+    ${CC:-cc} -std=c11 "${flags[@]}" "$@" -o "$out/$program"
+}
+
+compile_cpp() {
+    local program=$1 standard=$2
+    shift 2
+    ${CXX:-c++} -std="c++$standard" "${flags[@]}" "$@" -o "$out/$program"
+}
+
+has() {
+    [[ $languages == *" $1 "* ]]
+}
+
+same() {
+    diff <(printf '%s\n' "$1") <(printf '%s\n' "$2")
+}
+
+# ------------------------------------------------------------------------------------------- the header and the library
+
+# What the header declares, without its comments.
+code() {
+    sed -e 's|/\*.*\*/||' -e '/\/\*/,/\*\//d' "$header"
+}
+
+code_functions=$(code | grep -o '\btidegate_[a-z0-9_]*(' | tr -d '(' | LC_ALL=C sort)
+code_macros=$(code | sed -n 's/^#define \(TIDEGATE_[A-Z0-9_]*\) .*/\1/p' | LC_ALL=C sort)
+pinned_macros=$(sed -n 's/^PINNED(\(TIDEGATE_[A-Z0-9_]*\),.*/\1/p' "$tests/test_macros.c" | LC_ALL=C sort)
+exported=$(nm -D --defined-only "$library" | sed 's/.* //' | LC_ALL=C sort)
+check 'the library exports what symbols.txt lists' same "$(cat "$tests/symbols.txt")" "$exported"
+check 'the header declares what the library exports' same "$exported" "$code_functions"
+check 'test_macros.c pins each macro of the header' same "$code_macros" "$pinned_macros"
+check 'the library is named after its ABI' grep -q 'SONAME.*libtidegate\.so\.1$' <(objdump -p "$library")
+
+# Each struct and field of layout.txt as a macro call, for test_layout.c.
+sed -n -e 's/^\(tidegate_[a-z_]*\) - 0 \([0-9]*\)$/LAYOUT_STRUCT(\1, \2)/p' \
+    -e 's/^\(tidegate_[a-z_]*\) \([a-z_]*\) \([0-9]*\) \([0-9]*\)$/LAYOUT_FIELD(\1, \2, \3, \4)/p' \
+    "$tests/layout.txt" > "$out/layout_list.h"
+check 'layout.txt is read in full' same "$(grep -c '^tidegate' "$tests/layout.txt")" "$(wc -l < "$out/layout_list.h")"
+
+echo "#include \"tidegate.h\"" > "$out/include.c"
+if has c; then
+    for standard in c99 c11 c17; do
+        check "the header is $standard" ${CC:-cc} -std=$standard "${warnings[@]}" -Wstrict-prototypes -Iinclude \
+            -fsyntax-only "$out/include.c"
+    done
+fi
+if has cpp; then
+    for standard in 11 17 20; do
+        check "the header is C++$standard" ${CXX:-c++} -std=c++$standard "${warnings[@]}" -Iinclude -fsyntax-only \
+            -x c++ "$out/include.c"
+    done
+    check 'test_macros.c is C++ too' ${CXX:-c++} -std=c++17 "${warnings[@]}" -Iinclude -fsyntax-only -x c++ \
+        "$tests/test_macros.c"
+fi
+
+# -------------------------------------------------------------------------------------------------------- the programs
+
+# With valgrind each program runs twice: as it is, and under valgrind. Without, AddressSanitizer is compiled in.
+checker=()
+if command -v "${VALGRIND:-valgrind}" > /dev/null; then
+    echo "memory checker: $(${VALGRIND:-valgrind} --version), leaks are errors"
+    checker=("${VALGRIND:-valgrind}" --quiet --error-exitcode=99 --leak-check=full
+        --show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect)
+else
+    echo 'memory checker: AddressSanitizer, leaks are errors (valgrind is not installed)'
+    flags+=(-fsanitize=address)
+fi
+
+programs=()
+if has c; then
+    for source in "$tests"/test_*.c; do
+        program=$(basename "$source" .c)
+        [[ $program == test_panic ]] && with=("${link_panic[@]}") || with=("${link[@]}")
+        compile_c "$program" "$source" "${with[@]}"
+        programs+=("$program")
+    done
+    compile_c client_v1 -I"$tests/v1" "$tests/v1/client.c" "${link[@]}"
+    compile_c test_rate_limiter_static "$tests/test_rate_limiter.c" "$build/lib/libtidegate.a" -lm -ldl
+    programs+=(client_v1 test_rate_limiter_static)
+    compile_c conformance_c -O2 "$tests/conformance.c" "${link[@]}"
+    compile_c leak "$tests/leak.c" "${link[@]}"
+fi
+if has cpp; then
+    compile_cpp test_cpp17 17 "$tests/test_cpp.cpp" "$tests/cpp_second.cpp" "${link[@]}"
+    compile_cpp test_cpp20 20 "$tests/test_cpp.cpp" "$tests/cpp_second.cpp" "${link[@]}"
+    compile_cpp test_cpp_panic 17 "$tests/test_cpp_panic.cpp" "${link_panic[@]}"
+    programs+=(test_cpp17 test_cpp20 test_cpp_panic)
+    compile_cpp conformance_cpp 17 -O2 "$tests/conformance.cpp" "${link[@]}"
+fi
+
+for program in "${programs[@]}"; do
+    run_tests "$program" "$out/$program"
+done
+
+# The example that opens each header, as pasted.
+says_go_ahead() {
+    [[ $("$1") == "go ahead"* ]]
+}
+if has c; then
+    sed -n -e '/^#ifndef TIDEGATE_H/q' -e 's/^ \*     //p' "$header" > "$out/example.c"
+    compile_c example_c "$out/example.c" "${link[@]}"
+    check 'the example of tidegate.h runs as pasted' says_go_ahead "$out/example_c"
+fi
+if has cpp; then
+    sed -n -e '/^#ifndef TIDEGATE_HPP/q' -e 's|^//     ||p' include/tidegate.hpp > "$out/example.cpp"
+    compile_cpp example_cpp 17 "$out/example.cpp" "${link[@]}"
+    check 'the example of tidegate.hpp runs as pasted' says_go_ahead "$out/example_cpp"
+fi
+
+# -------------------------------------------------------------------------------------------------- the memory checker
+
+# A checker that finds no leak in a program that has one is none.
+fails() {
+    ! "$@"
+}
+if has c; then
+    check 'the memory checker finds a leak' fails "${checker[@]}" "$out/leak"
+fi
+if [[ ${#checker[@]} -gt 0 ]]; then
+    for program in "${programs[@]}"; do
+        arguments=()
+        [[ $program != test_threads ]] || arguments=(400 5)
+        check "$program under valgrind" "${checker[@]}" "$out/$program" "${arguments[@]}"
+    done
+fi
+
+echo "$passed passed, $failed failed"
+[[ $failed == 0 ]]

@@ -1,0 +1,85 @@
+/* A program of the days of ABI 1: compiled against the header of then, which lies beside it and never changes, it runs on
+ * every later library. It calls every function that there was, and relies on every promise about them. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tidegate.h"
+
+static int wrong;
+
+#define EXPECT(condition) ((condition) ? (void)0 : (void)(wrong++, printf("%d: not so: %s\n", __LINE__, #condition)))
+
+int main(void) {
+    char error[TIDEGATE_ERROR_SIZE];
+    tidegate_clock *clock = NULL, *monotonic = NULL;
+    uint64_t now_ns = 1;
+    EXPECT(tidegate_abi_version() >= TIDEGATE_ABI_VERSION);
+    EXPECT(strlen(tidegate_version()) >= strlen("0.1.0"));
+    EXPECT(strcmp(tidegate_status_name(TIDEGATE_EXCEEDS_CAPACITY), "exceeds_capacity") == 0);
+    EXPECT(tidegate_clock_monotonic_new(&monotonic) == TIDEGATE_OK);
+    EXPECT(tidegate_clock_manual_new(&clock) == TIDEGATE_OK);
+    EXPECT(tidegate_clock_now_ns(clock, &now_ns) == TIDEGATE_OK && now_ns == 0);
+
+    tidegate_quota quotas[TIDEGATE_MAX_QUOTAS];
+    size_t count = 0, length = 0;
+    EXPECT(tidegate_quota_parse("3/2s fixed_window", 17, quotas, TIDEGATE_MAX_QUOTAS, &count, error, sizeof error) ==
+           TIDEGATE_OK);
+    EXPECT(count == 1 && quotas[0].limit == 3 && quotas[0].period_ns == 2000000000 && quotas[0].struct_size == 64);
+    char text[TIDEGATE_QUOTA_TEXT_SIZE];
+    EXPECT(tidegate_quota_format(&quotas[0], text, sizeof text, &length) == TIDEGATE_OK && length == 17);
+
+    tidegate_rate_limiter_options options = {.struct_size = sizeof options, .clock = clock};
+    tidegate_rate_limiter *rate = NULL, *other = NULL;
+    EXPECT(tidegate_rate_limiter_new(quotas, count, &options, &rate, error, sizeof error) == TIDEGATE_OK);
+    EXPECT(tidegate_rate_limiter_parse("1/h", 3, NULL, &other, error, sizeof error) == TIDEGATE_OK);
+    tidegate_decision decision;
+    EXPECT(tidegate_rate_limiter_try_acquire(rate, 1) == TIDEGATE_ALLOWED);
+    EXPECT(tidegate_rate_limiter_decide(rate, 2, &decision) == TIDEGATE_ALLOWED && decision.remaining == 0);
+    EXPECT(tidegate_rate_limiter_refund(rate, &decision) == TIDEGATE_OK && decision.cost == 0);
+    EXPECT(tidegate_rate_limiter_peek(rate, 3, &decision) == TIDEGATE_DENIED && decision.retry_after_ns == 2000000000);
+    EXPECT(tidegate_clock_advance(clock, 1000000000) == TIDEGATE_OK);
+    EXPECT(tidegate_clock_set(clock, 2000000000) == TIDEGATE_OK);
+    EXPECT(tidegate_rate_limiter_try_acquire(rate, 3) == TIDEGATE_ALLOWED);
+    EXPECT(tidegate_rate_limiter_reset(rate) == TIDEGATE_OK);
+    quotas[0].limit = 4;
+    EXPECT(tidegate_rate_limiter_reconfigure(rate, quotas, 1, error, sizeof error) == TIDEGATE_OK);
+    EXPECT(tidegate_rate_limiter_reconfigure_text(rate, "5/2s fixed_window", 17, error, sizeof error) == TIDEGATE_OK);
+    EXPECT(tidegate_rate_limiter_quotas(rate, quotas, TIDEGATE_MAX_QUOTAS, &count) == TIDEGATE_OK);
+    EXPECT(count == 1 && quotas[0].limit == 5 && quotas[0].algorithm == TIDEGATE_ALGORITHM_FIXED_WINDOW);
+    tidegate_stats stats;
+    EXPECT(tidegate_rate_limiter_stats(rate, &stats) == TIDEGATE_OK && stats.allowed == 3 && stats.denied == 0);
+    EXPECT(tidegate_rate_limiter_ref(rate) == rate);
+    tidegate_rate_limiter_free(rate);
+    tidegate_rate_limiter_free(rate);
+    tidegate_rate_limiter_free(other);
+
+    tidegate_concurrency_limiter_options concurrency = {
+        .struct_size = sizeof concurrency,
+        .flags = TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME,
+        .limit = 2,
+        .clock = clock,
+    };
+    tidegate_concurrency_limiter *limiter = NULL;
+    tidegate_permit permit;
+    uint64_t figure = 0;
+    EXPECT(tidegate_concurrency_limiter_new(&concurrency, &limiter, error, sizeof error) == TIDEGATE_OK);
+    EXPECT(tidegate_concurrency_limiter_try_acquire(limiter, 2, &permit) == TIDEGATE_ALLOWED && permit.permits == 2);
+    EXPECT(tidegate_concurrency_limiter_set_limit(limiter, 3) == TIDEGATE_OK);
+    EXPECT(tidegate_concurrency_limiter_limit(limiter, &figure) == TIDEGATE_OK && figure == 3);
+    EXPECT(tidegate_concurrency_limiter_in_flight(limiter, &figure) == TIDEGATE_OK && figure == 2);
+    EXPECT(tidegate_concurrency_limiter_available(limiter, &figure) == TIDEGATE_OK && figure == 1);
+    EXPECT(tidegate_clock_advance(clock, 5) == TIDEGATE_OK);
+    EXPECT(tidegate_concurrency_limiter_release(limiter, &permit, 1) == TIDEGATE_OK && permit.permits == 0);
+    EXPECT(tidegate_concurrency_limiter_stats(limiter, &stats) == TIDEGATE_OK && stats.hold_time_max_ns == 5);
+    EXPECT(tidegate_concurrency_limiter_ref(limiter) == limiter);
+    tidegate_concurrency_limiter_free(limiter);
+    tidegate_concurrency_limiter_free(limiter);
+
+    EXPECT(tidegate_clock_ref(clock) == clock);
+    tidegate_clock_free(clock);
+    tidegate_clock_free(clock);
+    tidegate_clock_free(monotonic);
+    printf("%d passed, %d failed\n", wrong == 0, wrong != 0);
+    return wrong != 0;
+}

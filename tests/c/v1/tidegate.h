@@ -1,0 +1,815 @@
+/*
+ * tidegate
+ * ========
+ *
+ * In-process limiters, exact and fast. *Rate limiters* spend tokens that come back with time ("at most 100 a second");
+ * *concurrency limiters* lend permits that the caller gives back ("at most 4 at once").
+ *
+ *     #include <stdio.h>
+ *     #include <string.h>
+ *     #include <tidegate.h>
+ *
+ *     int main(void) {
+ *         const char *quota = "100/s burst 20";
+ *         char error[TIDEGATE_ERROR_SIZE];
+ *         tidegate_rate_limiter *limiter;
+ *         if (tidegate_rate_limiter_parse(quota, strlen(quota), NULL, &limiter, error, sizeof error) < 0) {
+ *             fprintf(stderr, "%s\n", error);
+ *             return 1;
+ *         }
+ *         if (tidegate_rate_limiter_try_acquire(limiter, 1) == TIDEGATE_ALLOWED) {
+ *             puts("go ahead");
+ *         }
+ *         tidegate_rate_limiter_free(limiter);
+ *         return 0;
+ *     }
+ *
+ * Link with `-ltidegate`. C++ users find the same with owners and durations in tidegate.hpp.
+ *
+ * Rules that hold for every function, so that they are not said again below:
+ *
+ * - Results. Almost every function returns an int32_t: 0 is success or "allowed", above 0 is another outcome, below 0 is
+ *   a mistake of the caller. See "Statuses" for the numbers. A function that returns below 0 changed nothing and wrote
+ *   none of its outputs, whose names end in `_out`. Besides the statuses named with each function, any of them may
+ *   return TIDEGATE_ERROR_NULL_POINTER for a pointer that must not be NULL, TIDEGATE_ERROR_MEMORY for one that is not
+ *   aligned for its type, and TIDEGATE_ERROR_PANIC after a fault inside the library, which stays usable.
+ * - Threads. Every function may be called from any thread at any time, also on one and the same object, except that an
+ *   object must not be used once its last owner has freed it. No function waits for others, and none calls back.
+ * - Units. Times are whole nanoseconds and say so in their names, `_ns`. Tokens and permits are whole numbers from 1 to
+ *   TIDEGATE_MAX_COST.
+ * - Structs that the caller fills begin with `struct_size`, to be set to their sizeof; everything else that is not
+ *   needed is 0, which means the default. A program that was compiled against an older or newer header stays valid:
+ *   what the smaller struct lacks counts as 0, and what the library doesn't know must be 0.
+ * - Texts are UTF-8. Those that go in are a pointer and a length and need no NUL.
+ * - Error texts. A function that builds or reads something takes a buffer `error` of `error_size` bytes. If, and only
+ *   if, it returns below 0, it writes there `ARGUMENT: got VALUE; allowed: WHAT`, ended by a NUL and cut between two
+ *   characters if the buffer is too small. `error` may be NULL if error_size is 0.
+ * - "since" names the ABI in which something first appeared. Nothing is ever removed or changed.
+ *
+ * This file is made from the sources by `make header`.
+ */
+
+#ifndef TIDEGATE_H
+#define TIDEGATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Statuses and versions
+ * =====================
+ */
+
+/** The ABI that this header describes. Compare with tidegate_abi_version(). since 1 */
+#define TIDEGATE_ABI_VERSION 1
+
+/** Success, of functions that decide nothing. since 1 */
+#define TIDEGATE_OK 0
+
+/** Go ahead: the tokens or permits are taken. since 1 */
+#define TIDEGATE_ALLOWED 0
+
+/** Not now; nothing was taken. since 1 */
+#define TIDEGATE_DENIED 1
+
+/** Never: more was asked for than the limiter can ever hold. Nothing was taken. since 1 */
+#define TIDEGATE_EXCEEDS_CAPACITY 2
+
+/** The wait outlasted, or would have outlasted, its timeout. Pinned for functions to come. since 1 */
+#define TIDEGATE_TIMED_OUT 3
+
+/** The limiter is closed. Pinned for functions to come. since 1 */
+#define TIDEGATE_CLOSED 4
+
+/** As many callers wait as may. Pinned for functions to come. since 1 */
+#define TIDEGATE_QUEUE_FULL 5
+
+/** No slot is free for a new key. Pinned for functions to come. since 1 */
+#define TIDEGATE_KEYS_FULL 6
+
+/** The wait was cancelled. Pinned for functions to come. since 1 */
+#define TIDEGATE_CANCELLED 7
+
+/** The wait goes on. Pinned for functions to come. since 1 */
+#define TIDEGATE_PENDING 8
+
+/** It is too late to cancel. Pinned for functions to come. since 1 */
+#define TIDEGATE_TOO_LATE 9
+
+/** The wait may be due sooner than was said. Pinned for functions to come. since 1 */
+#define TIDEGATE_POLL_AGAIN 10
+
+/** A pointer that must not be NULL is. since 1 */
+#define TIDEGATE_ERROR_NULL_POINTER -1
+
+/** A struct_size that is none, or a larger struct whose part beyond this version's is not zero. since 1 */
+#define TIDEGATE_ERROR_STRUCT_SIZE -2
+
+/** An option, a quota or a text is not acceptable, or a buffer is too small. since 1 */
+#define TIDEGATE_ERROR_OPTION -3
+
+/** A key is not acceptable. Pinned for functions to come. since 1 */
+#define TIDEGATE_ERROR_KEY -4
+
+/** A cost or number of permits is not 1 to TIDEGATE_MAX_COST. since 1 */
+#define TIDEGATE_ERROR_COST -5
+
+/** A permit is spent, was never granted, or is of another limiter. since 1 */
+#define TIDEGATE_ERROR_PERMIT -6
+
+/** A decision granted nothing, was refunded before, or is of another limiter. since 1 */
+#define TIDEGATE_ERROR_DECISION -7
+
+/** A ticket is stale or of another limiter. Pinned for functions to come. since 1 */
+#define TIDEGATE_ERROR_TICKET -8
+
+/** A pointer is not aligned for its type, or a length is more than memory can hold. since 1 */
+#define TIDEGATE_ERROR_MEMORY -9
+
+/** The object cannot do that, such as a monotonic clock that is told the time. since 1 */
+#define TIDEGATE_ERROR_UNSUPPORTED -10
+
+/** The object belongs to the parent process. Pinned for functions to come. since 1 */
+#define TIDEGATE_ERROR_FORKED -11
+
+/** A fault inside the library, stopped at its border. The call may have had no effect; the library stays usable. since 1 */
+#define TIDEGATE_ERROR_PANIC -12
+
+/** The largest cost, number of permits, limit and burst: 2^53 - 1. since 1 */
+#define TIDEGATE_MAX_COST 9007199254740991
+
+/** A time that never comes. since 1 */
+#define TIDEGATE_NEVER_NS 18446744073709551615ull
+
+/** A good size for an error buffer, in bytes: texts that are longer quote a long text of the caller's. since 1 */
+#define TIDEGATE_ERROR_SIZE 512
+
+/**
+ * The ABI of the library that is loaded: at least TIDEGATE_ABI_VERSION, or the library is too old for this header.
+ *
+ * since 1
+ */
+uint32_t tidegate_abi_version(void);
+
+/**
+ * The release of the library that is loaded, such as "0.1.0". The text lives for ever; nobody frees it.
+ *
+ * since 1
+ */
+const char *tidegate_version(void);
+
+/**
+ * The name of a status, such as "exceeds_capacity"; "unknown" for a number that is none. The text lives for ever; nobody
+ * frees it.
+ *
+ * since 1
+ */
+const char *tidegate_status_name(int32_t status);
+
+
+/*
+ * Objects
+ * =======
+ *
+ * Objects are made by functions that end in `_new` or `_parse` and have owners, who are counted. Making one makes the
+ * caller its owner; `_ref` adds an owner, `_free` takes one away, and the object goes with its last owner. A limiter
+ * keeps what it needs of a clock for itself: the clock may be freed before the limiter.
+ */
+
+/** Where limiters have the time from. See "Clocks". since 1 */
+typedef struct tidegate_clock tidegate_clock;
+
+/** Lends permits that the caller gives back. See "Concurrency limiters". since 1 */
+typedef struct tidegate_concurrency_limiter tidegate_concurrency_limiter;
+
+/** Spends tokens that come back with time. See "Rate limiters". since 1 */
+typedef struct tidegate_rate_limiter tidegate_rate_limiter;
+
+
+/*
+ * Rate limiters
+ * =============
+ *
+ * A rate limiter enforces a quota, written as text:
+ *
+ *     100/s                         100 tokens a second, at most 100 at once
+ *     5 per 30s                     5 tokens per 30 seconds
+ *     100/min burst 20              100 tokens a minute, at most 20 at once
+ *     3/2s fixed_window             at most 3 in each window of 2 seconds
+ *     100/s; 1000/h                 both, as one decision
+ *
+ * In full: `LIMIT/UNIT`, `LIMIT/COUNT UNIT` or `LIMIT per COUNT UNIT`, then, as wanted, `burst N`, an algorithm (`gcra`,
+ * `fixed_window`, `sliding_window`, `sliding_log`; see "Quotas") and `anchor first` or `anchor clock`. UNIT is `ns`,
+ * `us`, `ms`, `s`, `sec`, `second(s)`, `min`, `minute(s)`, `h`, `hour(s)`, `d`, `day(s)`, `w` or `week(s)`. Lower case;
+ * one to TIDEGATE_MAX_QUOTAS quotas, joined by `;`. A limit of 0 refuses everything.
+ */
+
+/** How to make a rate limiter. 64 bytes. since 1 */
+typedef struct tidegate_rate_limiter_options {
+    /** sizeof(tidegate_rate_limiter_options). */
+    uint32_t struct_size;
+    /** 0: there are none yet. */
+    uint32_t flags;
+    /** The clock to go by; NULL for the monotonic one. */
+    const tidegate_clock *clock;
+    /** All 0. */
+    uint64_t reserved[6];
+} tidegate_rate_limiter_options;
+
+/**
+ * Makes a rate limiter from the text of its quotas, with nothing used.
+ *
+ * `options` may be NULL for the defaults. The caller owns `*limiter_out` and gives it up with
+ * tidegate_rate_limiter_free(). The first limiter of a process on the monotonic clock may take up to 200 ms, once, to
+ * measure the processor's counter.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the text or an option is not acceptable;
+ * TIDEGATE_ERROR_STRUCT_SIZE.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_parse(const char *text,
+                                    size_t length,
+                                    const struct tidegate_rate_limiter_options *options,
+                                    tidegate_rate_limiter **limiter_out,
+                                    char *error,
+                                    size_t error_size);
+
+/**
+ * Takes `cost` tokens if all can be had now. This is the fast way: it tells no figures.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_ERROR_COST.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_try_acquire(const tidegate_rate_limiter *limiter, uint64_t cost);
+
+/**
+ * Makes everything unspent again. Decisions from before can no longer be refunded to any effect.
+ *
+ * Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_reset(const tidegate_rate_limiter *limiter);
+
+/**
+ * Changes limits, periods and bursts while the limiter is in use, from the next call on.
+ *
+ * What is used stays used, at most the new burst: nobody gets a fresh quota. Does nothing where nothing changed. The
+ * number of quotas, their algorithms and their anchors must stay as they are.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the text is not acceptable or changes what must stay.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_reconfigure_text(const tidegate_rate_limiter *limiter,
+                                               const char *text,
+                                               size_t length,
+                                               char *error,
+                                               size_t error_size);
+
+/**
+ * Adds an owner, who also must free the limiter, and returns the limiter; NULL for NULL.
+ *
+ * since 1
+ */
+tidegate_rate_limiter *tidegate_rate_limiter_ref(const tidegate_rate_limiter *limiter);
+
+/**
+ * Takes an owner away; the limiter goes with the last one. NULL is fine.
+ *
+ * since 1
+ */
+void tidegate_rate_limiter_free(tidegate_rate_limiter *limiter);
+
+
+/*
+ * Decisions
+ * =========
+ *
+ * The same decisions with their figures: how much is left, and how long to wait.
+ *
+ *     tidegate_decision decision;
+ *     if (tidegate_rate_limiter_decide(limiter, 1, &decision) == TIDEGATE_DENIED) {
+ *         uint64_t seconds = decision.retry_after_ns / 1000000000 + (decision.retry_after_ns % 1000000000 != 0);
+ *         printf("Retry-After: %" PRIu64 "\n", seconds);
+ *     }
+ */
+
+/** The answer to one call. 128 bytes, and never more. Belongs to the caller, who may copy and drop it at will. since 1 */
+typedef struct tidegate_decision {
+    /** TIDEGATE_ALLOWED, TIDEGATE_DENIED or TIDEGATE_EXCEEDS_CAPACITY. */
+    int32_t status;
+    /**
+     * Which quota of the limiter's list the decision names, from 0: on refusal the one with the longest retry_after_ns,
+     * else the one with the least remaining.
+     */
+    uint32_t quota;
+    /** The limit of that quota, in tokens per period. */
+    uint64_t limit;
+    /** Tokens that could be spent at once after this decision; the least over all quotas. */
+    uint64_t remaining;
+    /**
+     * How long until the same call would be allowed if nobody else asks, exact to the nanosecond; 0 if allowed,
+     * TIDEGATE_NEVER_NS for never.
+     */
+    uint64_t retry_after_ns;
+    /** How long until nothing counts any more if nobody asks; the longest over all quotas. */
+    uint64_t reset_after_ns;
+    /** For tidegate_rate_limiter_refund(): the limiter that granted. */
+    uint64_t limiter_id;
+    /** For tidegate_rate_limiter_refund(): the tokens that were taken; 0 if there is nothing to refund. */
+    uint64_t cost;
+    /** For tidegate_rate_limiter_refund(): when, on the limiter's clock. */
+    uint64_t granted_at_ns;
+    /** For tidegate_rate_limiter_refund(): how often the limiter had been reset by then. */
+    uint64_t reset_count;
+    /** All 0. */
+    uint64_t reserved[7];
+} tidegate_decision;
+
+/**
+ * Takes `cost` tokens if all can be had now, and tells the figures.
+ *
+ * With several quotas no bound is ever exceeded, and without a race a refusal charges nothing. In a race a call may be
+ * refused because of another's charge that is just being undone.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED; TIDEGATE_EXCEEDS_CAPACITY, each also in `decision_out->status`;
+ * TIDEGATE_ERROR_COST.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_decide(const tidegate_rate_limiter *limiter,
+                                     uint64_t cost,
+                                     struct tidegate_decision *decision_out);
+
+/**
+ * What tidegate_rate_limiter_decide() would answer now, spending nothing; `remaining` is what is unspent.
+ *
+ * Returns as tidegate_rate_limiter_decide().
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_peek(const tidegate_rate_limiter *limiter,
+                                   uint64_t cost,
+                                   struct tidegate_decision *decision_out);
+
+/**
+ * Gives back what a decision took, as far as no bound is broken: a window takes it back only while the same window lasts,
+ * gcra only what has not come back by itself since.
+ *
+ * Consumes the decision by setting its `cost` to 0, also where there was nothing left to give back: a second refund is an
+ * error. Of several threads that refund one and the same struct, one succeeds. A copy that was made before the refund is
+ * not told apart from the original.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_DECISION if the decision granted nothing, was refunded before, or is of another
+ * limiter.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_refund(const tidegate_rate_limiter *limiter,
+                                     struct tidegate_decision *decision);
+
+
+/*
+ * Concurrency limiters
+ * ====================
+ *
+ *     tidegate_concurrency_limiter_options options = {.struct_size = sizeof options, .limit = 4};
+ *     tidegate_concurrency_limiter *limiter;
+ *     tidegate_concurrency_limiter_new(&options, &limiter, NULL, 0);
+ *
+ *     tidegate_permit permit;
+ *     if (tidegate_concurrency_limiter_try_acquire(limiter, 1, &permit) == TIDEGATE_ALLOWED) {
+ *         int32_t ok = work();
+ *         tidegate_concurrency_limiter_release(limiter, &permit, ok);
+ *     }
+ */
+
+/** Flag of tidegate_concurrency_limiter_options: a limit of 0 is meant, and refuses everything. since 1 */
+#define TIDEGATE_CONCURRENCY_LIMIT_ZERO 1
+
+/**
+ * Flag of tidegate_concurrency_limiter_options: measure how long permits are held, at the price of two clock readings for
+ * each. since 1
+ */
+#define TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME 2
+
+/** How to make a concurrency limiter. 64 bytes. since 1 */
+typedef struct tidegate_concurrency_limiter_options {
+    /** sizeof(tidegate_concurrency_limiter_options). */
+    uint32_t struct_size;
+    /** TIDEGATE_CONCURRENCY_* flags, joined by |. */
+    uint32_t flags;
+    /** How many permits may be out at once: 1 to 2147483647, or 0 with TIDEGATE_CONCURRENCY_LIMIT_ZERO. */
+    uint64_t limit;
+    /** The clock that hold times are measured on; NULL for the monotonic one. */
+    const tidegate_clock *clock;
+    /** All 0. */
+    uint64_t reserved[5];
+} tidegate_concurrency_limiter_options;
+
+/**
+ * Permits that are held. 32 bytes, and never more. Belongs to the caller, who keeps it until the release and may move it
+ * to another thread. since 1
+ */
+typedef struct tidegate_permit {
+    /** The limiter that lent the permits; 0 if none did. */
+    uint64_t limiter_id;
+    /** How many permits are held; 0 once they are released, or if none were granted. */
+    uint64_t permits;
+    /** When, on the limiter's clock; 0 unless hold times are tracked. */
+    uint64_t acquired_at_ns;
+    /** 0. */
+    uint64_t reserved;
+} tidegate_permit;
+
+/**
+ * Makes a concurrency limiter, with no permit out.
+ *
+ * The caller owns `*limiter_out` and gives it up with tidegate_concurrency_limiter_free().
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if an option is not acceptable; TIDEGATE_ERROR_STRUCT_SIZE.
+ *
+ * since 1
+ */
+int32_t tidegate_concurrency_limiter_new(const struct tidegate_concurrency_limiter_options *options,
+                                         tidegate_concurrency_limiter **limiter_out,
+                                         char *error,
+                                         size_t error_size);
+
+/**
+ * Takes `permits` permits if all can be had now.
+ *
+ * If allowed, `*permit_out` holds them until they are released by tidegate_concurrency_limiter_release(). If refused, it
+ * is written too, as a permit that holds nothing. Permits of a limiter that is freed are gone with it.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED, always so while the limit is 0; TIDEGATE_EXCEEDS_CAPACITY if `permits` is
+ * more than the limit; TIDEGATE_ERROR_COST.
+ *
+ * since 1
+ */
+int32_t tidegate_concurrency_limiter_try_acquire(const tidegate_concurrency_limiter *limiter,
+                                                 uint64_t permits,
+                                                 struct tidegate_permit *permit_out);
+
+/**
+ * Gives permits back, on any thread. `ok` is for the statistics: 0 if the work failed, else any other number.
+ *
+ * Consumes the permit by setting its `permits` to 0: a second release is an error. Of several threads that release one
+ * and the same struct, one succeeds. A copy that was made before the release is told apart only where more permits would
+ * come back than are out.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_PERMIT if the permit holds nothing, is of another limiter, or more would come back
+ * than are out.
+ *
+ * since 1
+ */
+int32_t tidegate_concurrency_limiter_release(const tidegate_concurrency_limiter *limiter,
+                                             struct tidegate_permit *permit,
+                                             int32_t ok);
+
+/**
+ * Changes the limit while in use, from 0 to 2147483647. Permits that are out stay out: after lowering, none is lent until
+ * enough came back.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION.
+ *
+ * since 1
+ */
+int32_t tidegate_concurrency_limiter_set_limit(const tidegate_concurrency_limiter *limiter,
+                                               uint64_t limit);
+
+/**
+ * How many permits may be out at once. Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_concurrency_limiter_limit(const tidegate_concurrency_limiter *limiter,
+                                           uint64_t *limit_out);
+
+/**
+ * How many permits are out. Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_concurrency_limiter_in_flight(const tidegate_concurrency_limiter *limiter,
+                                               uint64_t *in_flight_out);
+
+/**
+ * How many permits could be taken now; 0 while more are out than a lowered limit. Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_concurrency_limiter_available(const tidegate_concurrency_limiter *limiter,
+                                               uint64_t *available_out);
+
+/**
+ * Adds an owner, who also must free the limiter, and returns the limiter; NULL for NULL.
+ *
+ * since 1
+ */
+tidegate_concurrency_limiter *tidegate_concurrency_limiter_ref(const tidegate_concurrency_limiter *limiter);
+
+/**
+ * Takes an owner away; the limiter goes with the last one. NULL is fine.
+ *
+ * since 1
+ */
+void tidegate_concurrency_limiter_free(tidegate_concurrency_limiter *limiter);
+
+
+/*
+ * Quotas
+ * ======
+ *
+ * Quotas as structs, for programs that compute them. Algorithms, and what they bound (L tokens per period P, burst B):
+ *
+ * - gcra: a token bucket that holds B and refills evenly. At most B + t * L / P in every interval of length t.
+ * - fixed_window: at most L in each window. Up to 2 * L in some interval of length P, astride of two windows.
+ * - sliding_window: two counters, the last window's weighed by how much of it still counts. At most L * (1 + t / P) in
+ *   any t up to P. Under steady overload it grants about (L - 1) / P: for a small L choose gcra or the log.
+ * - sliding_log: at most L in every interval of length P, exactly. Remembers each grant, in 16 bytes: L up to
+ *   2^24.
+ */
+
+/** The default: gcra. since 1 */
+#define TIDEGATE_ALGORITHM_DEFAULT 0
+
+/** Token bucket (the generic cell rate algorithm of ITU-T I.371). since 1 */
+#define TIDEGATE_ALGORITHM_GCRA 1
+
+/** One counter for each window. since 1 */
+#define TIDEGATE_ALGORITHM_FIXED_WINDOW 2
+
+/** Two weighed counters. since 1 */
+#define TIDEGATE_ALGORITHM_SLIDING_WINDOW 3
+
+/** Every grant is remembered. since 1 */
+#define TIDEGATE_ALGORITHM_SLIDING_LOG 4
+
+/** The default: first. since 1 */
+#define TIDEGATE_ANCHOR_DEFAULT 0
+
+/** A fixed window begins with the first call that is allowed after the last window ended. since 1 */
+#define TIDEGATE_ANCHOR_FIRST 1
+
+/** Fixed windows begin at whole multiples of the period since the Unix epoch. since 1 */
+#define TIDEGATE_ANCHOR_CLOCK 2
+
+/** Flag of tidegate_quota: a limit of 0 is meant, and refuses everything. since 1 */
+#define TIDEGATE_QUOTA_LIMIT_ZERO 1
+
+/** The most quotas that a limiter may have. since 1 */
+#define TIDEGATE_MAX_QUOTAS 16
+
+/** Bytes that hold the text of any one quota, with its NUL. since 1 */
+#define TIDEGATE_QUOTA_TEXT_SIZE 128
+
+/** What a rate limiter enforces. 64 bytes. since 1 */
+typedef struct tidegate_quota {
+    /** sizeof(tidegate_quota). In an array each element says the same. */
+    uint32_t struct_size;
+    /** 0 or TIDEGATE_QUOTA_LIMIT_ZERO. */
+    uint32_t flags;
+    /** Tokens per period: 1 to TIDEGATE_MAX_COST, or 0 with TIDEGATE_QUOTA_LIMIT_ZERO. */
+    uint64_t limit;
+    /** The period: 1 ns to 2 years of 365 days. */
+    uint64_t period_ns;
+    /** The most tokens that may be spent at once: 1 to TIDEGATE_MAX_COST, and only with gcra; 0 for as many as limit. */
+    uint64_t burst;
+    /** One of TIDEGATE_ALGORITHM_*. */
+    uint32_t algorithm;
+    /** One of TIDEGATE_ANCHOR_*; TIDEGATE_ANCHOR_CLOCK only with fixed windows. */
+    uint32_t anchor;
+    /** All 0. */
+    uint64_t reserved[3];
+} tidegate_quota;
+
+/**
+ * Reads a text of one or more quotas, as in "Rate limiters".
+ *
+ * `quotas_out` is an array of `capacity` elements; TIDEGATE_MAX_QUOTAS are always enough. Its elements need no
+ * preparation: they are written in the layout of ABI 1, with their struct_size, and the rest stays as it is.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the text is not acceptable or the array too short.
+ *
+ * since 1
+ */
+int32_t tidegate_quota_parse(const char *text,
+                             size_t length,
+                             struct tidegate_quota *quotas_out,
+                             size_t capacity,
+                             size_t *count_out,
+                             char *error,
+                             size_t error_size);
+
+/**
+ * Writes a quota's text in its shortest usual form, such as "100/s burst 20", ended by a NUL.
+ *
+ * `text_out` is a buffer of `text_size` bytes; TIDEGATE_QUOTA_TEXT_SIZE are always enough. `length_out` receives the length
+ * without the NUL.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the quota is not acceptable or the buffer too small;
+ * TIDEGATE_ERROR_STRUCT_SIZE.
+ *
+ * since 1
+ */
+int32_t tidegate_quota_format(const struct tidegate_quota *quota,
+                              char *text_out,
+                              size_t text_size,
+                              size_t *length_out);
+
+/**
+ * Makes a rate limiter from `count` quotas, all of which must admit, with nothing used. Else as
+ * tidegate_rate_limiter_parse().
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if a quota, the count or an option is not acceptable;
+ * TIDEGATE_ERROR_STRUCT_SIZE.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_new(const struct tidegate_quota *quotas,
+                                  size_t count,
+                                  const tidegate_rate_limiter_options *options,
+                                  tidegate_rate_limiter **limiter_out,
+                                  char *error,
+                                  size_t error_size);
+
+/**
+ * tidegate_rate_limiter_reconfigure_text() for quotas in structs.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if a quota or the count is not acceptable or changes what must stay;
+ * TIDEGATE_ERROR_STRUCT_SIZE.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_reconfigure(const tidegate_rate_limiter *limiter,
+                                          const struct tidegate_quota *quotas,
+                                          size_t count,
+                                          char *error,
+                                          size_t error_size);
+
+/**
+ * The quotas that a limiter enforces now, in the order of its list; the array is as in tidegate_quota_parse().
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the array is too short.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_quotas(const tidegate_rate_limiter *limiter,
+                                     struct tidegate_quota *quotas_out,
+                                     size_t capacity,
+                                     size_t *count_out);
+
+
+/*
+ * Statistics
+ * ==========
+ */
+
+/**
+ * What a limiter has done since it was made, and how it stands. 256 bytes, and never more. Counts are of calls, not of
+ * tokens or permits. What does not apply is 0. since 1
+ */
+typedef struct tidegate_stats {
+    /** Calls that were allowed. */
+    uint64_t allowed;
+    /** Calls that were refused. */
+    uint64_t denied;
+    /** Waits that ran out of time; 0 in ABI 1. */
+    uint64_t timed_out;
+    /** Waits that were cancelled; 0 in ABI 1. */
+    uint64_t cancelled;
+    /** The limit now (concurrency limiters). */
+    uint64_t limit;
+    /** Permits out now (concurrency limiters). */
+    uint64_t in_flight;
+    /** Permits that could be taken now (concurrency limiters). */
+    uint64_t available;
+    /** Callers that wait now; 0 in ABI 1. */
+    uint64_t waiting;
+    /** Live keys that were given up for others; 0 in ABI 1. */
+    uint64_t evicted_live;
+    /** Releases with ok (concurrency limiters). */
+    uint64_t released_ok;
+    /** Releases without ok (concurrency limiters). */
+    uint64_t released_failed;
+    /** How long permits were held in total; only with TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME. */
+    uint64_t hold_time_total_ns;
+    /** How long the longest-held permit was held; only with TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME. */
+    uint64_t hold_time_max_ns;
+    /** All 0. */
+    uint64_t reserved[19];
+} tidegate_stats;
+
+/**
+ * Statistics of a rate limiter. Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_stats(const tidegate_rate_limiter *limiter,
+                                    struct tidegate_stats *stats_out);
+
+/**
+ * Statistics of a concurrency limiter. Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_concurrency_limiter_stats(const tidegate_concurrency_limiter *limiter,
+                                           struct tidegate_stats *stats_out);
+
+
+/*
+ * Clocks
+ * ======
+ *
+ * Limiters go by the machine's monotonic clock unless they are given another. A manual clock moves only when it is told:
+ *
+ *     tidegate_clock *clock;
+ *     tidegate_clock_manual_new(&clock);
+ *     tidegate_rate_limiter_options options = {.struct_size = sizeof options, .clock = clock};
+ *     tidegate_rate_limiter_parse("1/s", 3, &options, &limiter, NULL, 0);
+ *     tidegate_clock_advance(clock, 1000000000);
+ *
+ * No clock ever goes back.
+ */
+
+/**
+ * Makes a clock that moves only when told, at 0, which is also its Unix epoch. For tests.
+ *
+ * The caller owns `*clock_out` and gives it up with tidegate_clock_free().
+ *
+ * Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_clock_manual_new(tidegate_clock **clock_out);
+
+/**
+ * Makes a handle on the machine's monotonic clock, which all limiters without a clock of their own go by.
+ *
+ * It is the processor's time stamp counter where that can be trusted, else the operating system's clock, from which it
+ * drifts by parts per million. The first one of a process may take up to 200 ms.
+ *
+ * The caller owns `*clock_out` and gives it up with tidegate_clock_free().
+ *
+ * Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_clock_monotonic_new(tidegate_clock **clock_out);
+
+/**
+ * Moves a manual clock on. It stops at 2^64 - 1.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_UNSUPPORTED if the clock is monotonic.
+ *
+ * since 1
+ */
+int32_t tidegate_clock_advance(const tidegate_clock *clock, uint64_t by_ns);
+
+/**
+ * Sets the time under a manual clock, as a machine's clock is set. A step forward moves the clock on by as much; a step
+ * back counts as no time, and progress from there counts again.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_UNSUPPORTED if the clock is monotonic.
+ *
+ * since 1
+ */
+int32_t tidegate_clock_set(const tidegate_clock *clock,
+                           uint64_t to_ns);
+
+/**
+ * The time of a clock, in nanoseconds since its origin.
+ *
+ * Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_clock_now_ns(const tidegate_clock *clock, uint64_t *now_ns_out);
+
+/**
+ * Adds an owner, who also must free the clock, and returns the clock; NULL for NULL.
+ *
+ * since 1
+ */
+tidegate_clock *tidegate_clock_ref(const tidegate_clock *clock);
+
+/**
+ * Takes an owner away; the clock goes with the last one. NULL is fine.
+ *
+ * since 1
+ */
+void tidegate_clock_free(tidegate_clock *clock);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* TIDEGATE_H */
