@@ -315,17 +315,14 @@ export class TidegateError extends Error {
 /** A guarded call was refused. */
 export class RefusedError extends TidegateError {
   constructor(message?: string, decision?: Decision);
-  readonly code: 'ERR_TIDEGATE_REFUSED';
+  readonly code: 'ERR_TIDEGATE_REFUSED' | 'ERR_TIDEGATE_EXCEEDS_CAPACITY';
   /** The decision of a rate limiter. A concurrency limiter can't tell when a permit will come back, and gives none. */
   readonly decision: Decision | undefined;
 }
 
-/** A guarded call asked for more than the limiter can ever grant. */
-export class ExceedsCapacityError extends TidegateError {
-  constructor(message?: string, decision?: Decision);
+/** A guarded call was refused because it asked for more than the limiter can ever grant. */
+export class ExceedsCapacityError extends RefusedError {
   readonly code: 'ERR_TIDEGATE_EXCEEDS_CAPACITY';
-  /** The decision of a rate limiter. */
-  readonly decision: Decision | undefined;
 }
 
 /** A wait outlasted its timeout. Nothing in this version waits. */

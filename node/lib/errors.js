@@ -29,10 +29,10 @@ class RefusedError extends TidegateError {
   }
 }
 
-class ExceedsCapacityError extends TidegateError {
+class ExceedsCapacityError extends RefusedError {
   constructor(message, decision) {
-    super(message, 'ERR_TIDEGATE_EXCEEDS_CAPACITY');
-    this.decision = decision;
+    super(message, decision);
+    this.code = 'ERR_TIDEGATE_EXCEEDS_CAPACITY';
   }
 }
 

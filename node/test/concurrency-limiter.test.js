@@ -290,7 +290,7 @@ describe('run', () => {
     const limiter = new ConcurrencyLimiter(2);
     await assert.rejects(
       limiter.run(() => {}, { permits: 3 }),
-      (error) => error instanceof ExceedsCapacityError && !(error instanceof RefusedError),
+      (error) => error instanceof ExceedsCapacityError && error instanceof RefusedError,
     );
     assert.equal(await limiter.run(() => limiter.inFlight, { permits: 2 }), 2);
   });

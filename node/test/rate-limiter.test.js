@@ -212,7 +212,7 @@ describe('rate limiter guard', () => {
       limiter.guard(() => {}, { cost: 6 }),
       (error) =>
         error instanceof ExceedsCapacityError &&
-        !(error instanceof RefusedError) &&
+        error instanceof RefusedError &&
         error.decision.status === 'exceeds_capacity',
     );
   });

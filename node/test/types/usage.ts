@@ -78,7 +78,7 @@ try {
 } catch (error) {
   if (error instanceof RefusedError) {
     const wait: number | undefined = error.decision?.retryAfterMs;
-    const code: 'ERR_TIDEGATE_REFUSED' = error.code;
+    const code: 'ERR_TIDEGATE_REFUSED' | 'ERR_TIDEGATE_EXCEEDS_CAPACITY' = error.code;
     void [wait, code];
   } else if (error instanceof TidegateError) {
     const code: string = error.code;

@@ -1,10 +1,10 @@
 package io.github.tidegate;
 
 /** More was asked for than the limiter can ever hold: waiting would not help. */
-public final class ExceedsCapacityException extends TidegateException {
+public final class ExceedsCapacityException extends RefusedException {
     private static final long serialVersionUID = 1;
 
-    ExceedsCapacityException(String message) {
-        super(message, Status.EXCEEDS_CAPACITY);
+    ExceedsCapacityException(String message, Decision decision) {
+        super(message, Status.EXCEEDS_CAPACITY, decision);
     }
 }

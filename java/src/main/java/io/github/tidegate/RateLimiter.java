@@ -321,7 +321,7 @@ public final class RateLimiter implements AutoCloseable {
             throw new RefusedException("refused: " + decision, decision.status(), decision);
         }
         if (!decision.allowed()) {
-            throw decision.status().failure("cost " + cost + " can never be had: " + decision);
+            throw new ExceedsCapacityException("cost " + cost + " can never be had: " + decision, decision);
         }
     }
 

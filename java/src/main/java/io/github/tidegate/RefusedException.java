@@ -3,7 +3,7 @@ package io.github.tidegate;
 import java.util.Optional;
 
 /** A limiter said no where only a yes lets the work go on. Nothing was taken. */
-public final class RefusedException extends TidegateException {
+public sealed class RefusedException extends TidegateException permits ExceedsCapacityException {
     private static final long serialVersionUID = 1;
 
     /** Not kept when the exception is serialized: it means something only in the process of its limiter. */

@@ -148,7 +148,7 @@ public enum Status {
     RuntimeException failure(String text) {
         return switch (this) {
             case DENIED, KEYS_FULL -> new RefusedException(text, this, null);
-            case EXCEEDS_CAPACITY -> new ExceedsCapacityException(text);
+            case EXCEEDS_CAPACITY -> new ExceedsCapacityException(text, null);
             case TIMED_OUT -> new TimedOutException(text);
             case CLOSED -> new ClosedException(text);
             case QUEUE_FULL -> new QueueFullException(text);
