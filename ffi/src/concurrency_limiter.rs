@@ -175,6 +175,7 @@ pub unsafe extern "C" fn tidegate_concurrency_limiter_release(
             let held = AtomicU64::from_ptr(&raw mut (*permit).permits);
             ((*permit).limiter_id, (*permit).acquired_at_ns, held)
         };
+        // Before the swap: a release by another limiter must not hold the word even for a moment.
         if limiter_id != limiter.0.id() {
             let allowed = "a permit of this limiter that is still held";
             return Err(Mistake::new(Status::InvalidPermit, "permit", "one of another limiter, or none", allowed));
