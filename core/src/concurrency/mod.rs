@@ -6,7 +6,7 @@ mod word;
 use crate::clock::Clock;
 use crate::rate::check_cost;
 use crate::stats::{Count, Counters, Stats};
-use crate::sync::{AtomicU64, Padded};
+use crate::sync::{AtomicU64, Padded, back_off};
 use crate::{Error, Status};
 pub use permit::{OwnedPermit, Permit, RawPermit};
 use std::fmt;
@@ -143,8 +143,7 @@ impl ConcurrencyLimiter {
     /// Takes `permits`; returns when, if hold times are tracked.
     #[inline]
     fn take(&self, permits: u64) -> Result<u64, Status> {
-        // Relaxed: the exchange below orders what needs order; a refusal reads nothing else.
-        let mut word = Word(self.word.0.load(Ordering::Relaxed));
+        let mut word = self.word();
         loop {
             if permits > word.available() {
                 return Err(self.refused(permits, word));
@@ -153,7 +152,10 @@ impl ConcurrencyLimiter {
             let next = word.taken(permits).0;
             match self.word.0.compare_exchange_weak(word.0, next, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => break,
-                Err(there) => word = Word(there),
+                Err(_) => {
+                    back_off();
+                    word = self.word();
+                }
             }
         }
         self.counters.increment(Count::Allowed);
@@ -176,13 +178,16 @@ impl ConcurrencyLimiter {
         if permit.limiter_id != self.id || permit.permits == 0 {
             return Err(wrong_permit(permit));
         }
-        let mut word = Word(self.word.0.load(Ordering::Relaxed));
+        let mut word = self.word();
         loop {
             let Some(next) = word.returned(permit.permits) else { return Err(wrong_permit(permit)) };
             // Release: pairs with the acquire in `take`.
             match self.word.0.compare_exchange_weak(word.0, next.0, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => break,
-                Err(there) => word = Word(there),
+                Err(_) => {
+                    back_off();
+                    word = self.word();
+                }
             }
         }
         self.returned(permit.acquired_at_ns, ok);
@@ -277,6 +282,8 @@ impl ConcurrencyLimiter {
         self.id
     }
 
+    /// Relaxed: the exchange that follows orders what needs order, and a number that is reported orders nothing.
+    #[inline]
     fn word(&self) -> Word {
         Word(self.word.0.load(Ordering::Relaxed))
     }

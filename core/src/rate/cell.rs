@@ -13,7 +13,7 @@
 
 use super::state::{Judgement, Undo};
 use super::word::{GENERATIONS, Packed, SETTINGS, Word};
-use crate::sync::{AtomicU64, Mutex, Padded, fence, lock};
+use crate::sync::{AtomicU64, Mutex, Padded, back_off, fence, lock};
 use crate::{NEVER_NS, Status};
 use std::sync::atomic::Ordering;
 
@@ -105,7 +105,10 @@ impl<A: Packed> Cell<A> {
         loop {
             match self.attempt(word, now, cost, spend) {
                 Ok(step) => return step,
-                Err(there) => word = there,
+                Err(_) => {
+                    back_off();
+                    word = A::Word::load(&self.word.0);
+                }
             }
         }
     }
@@ -122,6 +125,7 @@ impl<A: Packed> Cell<A> {
     #[cold]
     #[inline(never)]
     fn try_charge_again(&self, now: u64, cost: u64) -> Status {
+        back_off();
         self.step(now, cost, true).status
     }
 
