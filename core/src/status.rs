@@ -7,7 +7,6 @@ use std::fmt;
 /// The numbers are pinned for ever: they are the return values of the C ABI.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Status {
     /// Go ahead; the tokens or permits are taken.
     Allowed = 0,

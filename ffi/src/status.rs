@@ -98,6 +98,11 @@ macro_rules! pin {
         $(const _: () = assert!($number == Status::$status as i32);
         const _: () = assert!(same($name.to_bytes(), Status::$status.name().as_bytes()));)*
 
+        // Exhaustive: a status of the core's that has no number here does not compile.
+        const _: fn(Status) -> i32 = |status| match status {
+            $(Status::$status => $number,)*
+        };
+
         fn name_of(status: i32) -> &'static CStr {
             match status {
                 $($number => $name,)*
