@@ -70,6 +70,13 @@ impl Decision {
         self.retry_after_ns
     }
 
+    /// [`retry_after`](Self::retry_after) in whole seconds, rounded up, as a `Retry-After` header wants it: 0 when allowed, at
+    /// least 1 when refused. `None` for never: leave the header out.
+    #[must_use]
+    pub fn retry_after_seconds(&self) -> Option<u64> {
+        (self.retry_after_ns != NEVER_NS).then(|| self.retry_after_ns.div_ceil(1_000_000_000))
+    }
+
     /// How long until nothing counts any more, if nobody asks; the longest over all quotas.
     #[must_use]
     pub fn reset_after(&self) -> Duration {

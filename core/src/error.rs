@@ -40,6 +40,12 @@ impl Error {
         Self::new(Status::InvalidCost, argument, value, format_args!("1 to {MAX_COST}"))
     }
 
+    /// The same mistake, with the value as it was written.
+    pub(crate) fn with_value(mut self, value: impl fmt::Display) -> Self {
+        self.0.value = value.to_string();
+        self
+    }
+
     /// The argument that was wrong, such as `limit` or `cost`.
     #[must_use]
     pub fn argument(&self) -> &'static str {

@@ -273,7 +273,14 @@ impl Quota {
     ///
     /// As for parsing one, or more than 16 quotas.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, Error> {
-        let quotas = text.split(';').map(str::parse).collect::<Result<Vec<Self>, Error>>()?;
+        let whole = |(index, part): (usize, &str)| {
+            if part.trim_matches(' ').is_empty() && text.contains(';') {
+                let value = format_args!("{}, whose quota {} is empty", quoted(text), index + 1);
+                return Err(Error::option("quota", value, GRAMMAR));
+            }
+            part.parse()
+        };
+        let quotas = text.split(';').enumerate().map(whole).collect::<Result<Vec<Self>, Error>>()?;
         check_count(quotas.len())?;
         Ok(quotas)
     }
@@ -302,6 +309,9 @@ const UNITS: [(&str, u64); 19] = [
     ("weeks", 7 * DAY_NS),
 ];
 
+const UNIT_NAMES: &str = "the units ns, us, ms, s, sec, second(s), min, minute(s), h, hour(s), d, day(s), w and week(s), in \
+     lower case";
+
 const GRAMMAR: &str = "LIMIT/UNIT, LIMIT/COUNT UNIT or LIMIT per COUNT UNIT, then [burst N] [gcra | fixed_window | \
      sliding_window | sliding_log] [anchor first | clock]; UNIT is ns, us, ms, s, sec, second(s), min, minute(s), h, \
      hour(s), d, day(s), w or week(s); such as 100/s, 5 per 30s, 100/minute burst 20";
@@ -326,27 +336,52 @@ impl FromStr for Quota {
     fn from_str(text: &str) -> Result<Self, Error> {
         #[cfg(feature = "test-panic")]
         assert_ne!(text, "test-panic", "a panic that was asked for");
-        let unread = || Error::option("quota", format_args!("{text:?}"), GRAMMAR);
-        let parts = grammar().captures(text).ok_or_else(unread)?;
+        let unread = |allowed: &str| Error::option("quota", quoted(text), allowed);
+        if text.contains(';') {
+            return Err(unread("one quota; several, joined by ;, are read as a list"));
+        }
+        let parts = grammar().captures(text).ok_or_else(|| unread(GRAMMAR))?;
         let unit = &parts["unit"];
-        let (_, unit_ns) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(unread)?;
-        let limit = number(&parts, "limit")?.ok_or_else(unread)?;
-        let count = number(&parts, "count")?.unwrap_or(1);
+        let (_, unit_ns) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(|| {
+            Error::option("quota", format_args!("{}, whose unit is {unit:?}", quoted(text)), UNIT_NAMES)
+        })?;
+        let limit = number(&parts, "limit").unwrap_or(0);
+        let count = number(&parts, "count").unwrap_or(1);
         let quota = Self {
             limit,
             period_ns: count.saturating_mul(*unit_ns),
-            burst: number(&parts, "burst")?,
+            burst: number(&parts, "burst"),
             algorithm: word(&parts, "algorithm")?,
             anchor: word(&parts, "anchor")?,
         };
-        quota.validate()?;
+        // Told as it was written: what is too large for 64 bits was not.
+        quota.validate().map_err(|mistake| match mistake.argument() {
+            "period" => mistake.with_value(format_args!("{} {unit}", digits(&parts, "count", "1"))),
+            "limit" if limit == u64::MAX => mistake.with_value(digits(&parts, "limit", "")),
+            "burst" if quota.burst == Some(u64::MAX) => mistake.with_value(digits(&parts, "burst", "")),
+            _ => mistake,
+        })?;
         Ok(quota)
     }
 }
 
+/// At most 100 characters of a text, in quotes.
+fn quoted(text: &str) -> String {
+    match text.char_indices().nth(100) {
+        None => format!("{text:?}"),
+        Some((end, _)) => format!("{:?}… ({} bytes)", &text[..end], text.len()),
+    }
+}
+
+/// The digits of a part as they were written, or their first 40.
+fn digits<'text>(parts: &'text Captures<'_>, name: &str, default: &'text str) -> &'text str {
+    let digits = parts.name(name).map_or(default, |digits| digits.as_str());
+    &digits[..digits.len().min(40)]
+}
+
 /// A number of the text; one too large for 64 bits is too large for every part, so it saturates and is refused by name.
-fn number(parts: &Captures<'_>, name: &str) -> Result<Option<u64>, Error> {
-    Ok(parts.name(name).map(|digits| digits.as_str().parse().unwrap_or(u64::MAX)))
+fn number(parts: &Captures<'_>, name: &str) -> Option<u64> {
+    parts.name(name).map(|digits| digits.as_str().parse().unwrap_or(u64::MAX))
 }
 
 fn word<T: FromStr<Err = Error> + Default>(parts: &Captures<'_>, name: &str) -> Result<T, Error> {
@@ -415,6 +450,26 @@ impl IntoQuotas for Vec<Quota> {
 impl IntoQuotas for &str {
     fn into_quotas(self) -> Result<Vec<Quota>, Error> {
         Quota::parse_list(self)
+    }
+}
+
+impl IntoQuotas for &String {
+    fn into_quotas(self) -> Result<Vec<Quota>, Error> {
+        self.as_str().into_quotas()
+    }
+}
+
+impl IntoQuotas for String {
+    fn into_quotas(self) -> Result<Vec<Quota>, Error> {
+        self.as_str().into_quotas()
+    }
+}
+
+/// Texts of one quota each.
+impl<const N: usize> IntoQuotas for [&str; N] {
+    fn into_quotas(self) -> Result<Vec<Quota>, Error> {
+        check_count(N)?;
+        self.into_iter().map(str::parse).collect()
     }
 }
 
