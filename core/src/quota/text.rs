@@ -84,7 +84,7 @@ impl FromStr for Quota {
         let parts = grammar().captures(text).ok_or_else(|| unread(GRAMMAR))?;
         let unit = &parts["unit"];
         let (_, unit_ns) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(|| {
-            Error::option("quota", format_args!("{}, whose unit is {unit:?}", quoted(text)), UNIT_NAMES)
+            Error::option("quota", format_args!("{}, whose unit is {}", quoted(text), quoted(unit)), UNIT_NAMES)
         })?;
         let limit = number(&parts, "limit").unwrap_or(0);
         let count = number(&parts, "count").unwrap_or(1);
