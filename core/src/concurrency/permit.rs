@@ -18,7 +18,7 @@ pub struct RawPermit {
 
 /// Permits that are given back when this is dropped.
 ///
-/// Dropping counts as *ok* in the statistics; [`release`](Self::release) says which.
+/// Dropping counts as *ok* in the statistics, or as *failed* while a panic unwinds; [`release`](Self::release) says which.
 #[derive(Debug)]
 #[must_use = "permits are given back when this is dropped"]
 pub struct Permit<'a> {
@@ -50,7 +50,7 @@ impl<'a> Permit<'a> {
 impl Drop for Permit<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.limiter.give_back(self.permits, self.acquired_at_ns, true);
+        self.limiter.give_back(self.permits, self.acquired_at_ns, !std::thread::panicking());
     }
 }
 
@@ -61,12 +61,13 @@ pub struct OwnedPermit {
     limiter: Arc<ConcurrencyLimiter>,
     permits: u64,
     acquired_at_ns: u64,
-    ok: bool,
+    /// What was said of the work, if anything was.
+    ok: Option<bool>,
 }
 
 impl OwnedPermit {
     pub(super) fn new(limiter: Arc<ConcurrencyLimiter>, permits: u64, acquired_at_ns: u64) -> Self {
-        Self { limiter, permits, acquired_at_ns, ok: true }
+        Self { limiter, permits, acquired_at_ns, ok: None }
     }
 
     /// How many permits are held.
@@ -77,13 +78,14 @@ impl OwnedPermit {
 
     /// Gives the permits back; `ok` tells the statistics whether the work went well.
     pub fn release(mut self, ok: bool) {
-        self.ok = ok;
+        self.ok = Some(ok);
     }
 }
 
 impl Drop for OwnedPermit {
     #[inline]
     fn drop(&mut self) {
-        self.limiter.give_back(self.permits, self.acquired_at_ns, self.ok);
+        let ok = self.ok.unwrap_or_else(|| !std::thread::panicking());
+        self.limiter.give_back(self.permits, self.acquired_at_ns, ok);
     }
 }
