@@ -17,6 +17,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
@@ -28,7 +29,8 @@ import java.util.stream.Stream;
 /**
  * A real HTTP server guarded by tidegate, real requests at it, and the counter race.
  *
- * <p>{@code java -cp java/target/tidegate-*.jar demo/Demo.java}; ends with one line {@code DEMO {...}} for demo/run.py.
+ * <p>{@code java -cp java/target/tidegate-VERSION.jar demo/Demo.java}; ends with one line {@code DEMO {...}} for
+ * demo/run.py.
  */
 public final class Demo {
     private static final Duration WORK = Duration.ofMillis(200);
@@ -136,7 +138,7 @@ public final class Demo {
     private void limit(HttpExchange exchange) throws IOException {
         try (Permit permit = limit.tryAcquire().orElse(null)) {
             if (permit == null) {
-                refuse(exchange, 1);
+                refuse(exchange, OptionalLong.of(1));
             } else {
                 work(exchange);
             }
@@ -162,8 +164,9 @@ public final class Demo {
         answer(exchange, 200);
     }
 
-    private static void refuse(HttpExchange exchange, long retryAfterSeconds) throws IOException {
-        exchange.getResponseHeaders().set("Retry-After", Long.toString(retryAfterSeconds));
+    private static void refuse(HttpExchange exchange, OptionalLong retryAfterSeconds) throws IOException {
+        retryAfterSeconds.ifPresent(
+                seconds -> exchange.getResponseHeaders().set("Retry-After", Long.toString(seconds)));
         answer(exchange, 429);
     }
 

@@ -18,8 +18,9 @@ import java.util.concurrent.Callable;
  *
  * <p>Every call may come from any thread at once, and a permit may be released on any thread.
  *
- * <p>A limiter need not be closed: its memory is freed once neither it nor a permit of it is referred to. {@link #close()} only
- * makes each later call an {@link IllegalStateException}; permits that are out can be released all the same.
+ * <p>A limiter need not be closed, nor be opened by {@code try (...)}: a {@link java.lang.ref.Cleaner} frees its memory once
+ * neither it nor a permit of it is referred to. {@link #close()} only makes each later call an {@link IllegalStateException};
+ * permits that are out can be released all the same.
  */
 public final class ConcurrencyLimiter implements AutoCloseable {
     /** The largest limit: 2³¹−1. */
@@ -55,7 +56,7 @@ public final class ConcurrencyLimiter implements AutoCloseable {
      * A limiter with no permit out.
      *
      * @param limit 0 to 2³¹−1; 0 refuses everything
-     * @throws IllegalArgumentException if it is outside of that
+     * @throws ConfigException if it is outside of that
      */
     public static ConcurrencyLimiter of(long limit) {
         return builder(limit).build();
@@ -65,7 +66,7 @@ public final class ConcurrencyLimiter implements AutoCloseable {
      * Begins a limiter with options.
      *
      * @param limit 0 to 2³¹−1; 0 refuses everything
-     * @throws IllegalArgumentException if it is outside of that
+     * @throws ConfigException if it is outside of that
      */
     public static Builder builder(long limit) {
         return new Builder(limit);
@@ -86,7 +87,7 @@ public final class ConcurrencyLimiter implements AutoCloseable {
      *
      * @param permits 1 to {@link RateLimiter#MAX_COST}
      * @return one Permit for all, or nothing if the caller must not go ahead
-     * @throws IllegalArgumentException if the number is outside of that
+     * @throws ConfigException if the number is outside of that
      * @throws IllegalStateException if the limiter is closed
      */
     public Optional<Permit> tryAcquire(long permits) {
@@ -119,7 +120,7 @@ public final class ConcurrencyLimiter implements AutoCloseable {
      * the new limit are.
      *
      * @param limit 0 to 2³¹−1
-     * @throws IllegalArgumentException if it is outside of that; nothing changes then
+     * @throws ConfigException if it is outside of that; nothing changes then
      * @throws IllegalStateException if the limiter is closed
      */
     public void setLimit(long limit) {
@@ -165,8 +166,14 @@ public final class ConcurrencyLimiter implements AutoCloseable {
      * @throws IllegalStateException if the limiter is closed
      */
     public Stats stats() {
+        address();
+        return standing();
+    }
+
+    /** {@link #stats()}, also of a limiter that was closed meanwhile. */
+    private Stats standing() {
         long[] figures = new long[Stats.FIGURES];
-        Status.check(stats0(address(), figures));
+        Status.check(stats0(address, figures));
         return Stats.of(figures);
     }
 
@@ -186,7 +193,7 @@ public final class ConcurrencyLimiter implements AutoCloseable {
      * @param permits 1 to {@link RateLimiter#MAX_COST}
      * @throws RefusedException if there are not as many now
      * @throws ExceedsCapacityException if the limit is lower
-     * @throws IllegalArgumentException if the number is outside of what is allowed
+     * @throws ConfigException if the number is outside of what is allowed
      * @throws IllegalStateException if the limiter is closed
      */
     public void run(long permits, Runnable task) {
@@ -221,7 +228,7 @@ public final class ConcurrencyLimiter implements AutoCloseable {
      * @throws Exception what the task throws
      * @throws RefusedException if there are not as many now
      * @throws ExceedsCapacityException if the limit is lower
-     * @throws IllegalArgumentException if the number is outside of what is allowed
+     * @throws ConfigException if the number is outside of what is allowed
      * @throws IllegalStateException if the limiter is closed
      */
     public <T> T call(long permits, Callable<T> task) throws Exception {
@@ -241,9 +248,23 @@ public final class ConcurrencyLimiter implements AutoCloseable {
         long[] figures = new long[FIGURES];
         Status status = Status.of(tryAcquire0(address(), permits, figures));
         if (!status.admits("permits", permits)) {
-            throw status.failure("refused: no " + permits + " permit(s) to be had of " + this);
+            throw status.failure(refusal(status, permits));
         }
         return permit(figures);
+    }
+
+    /** What was asked and what stops it. */
+    private String refusal(Status status, long permits) {
+        Stats standing = standing();
+        if (status == Status.EXCEEDS_CAPACITY) {
+            return permits + " permits can never be had: the limit is " + standing.limit();
+        }
+        return RefusedException.text(
+                permits,
+                "permit",
+                standing.limit() == 0
+                        ? "the limit is 0"
+                        : standing.available() + " of " + standing.limit() + " available");
     }
 
     /**
@@ -261,7 +282,7 @@ public final class ConcurrencyLimiter implements AutoCloseable {
         if (closed) {
             return "ConcurrencyLimiter(closed)";
         }
-        Stats stats = stats();
+        Stats stats = standing();
         return "ConcurrencyLimiter(" + stats.inFlight() + " of " + stats.limit() + " out)";
     }
 

@@ -1,6 +1,7 @@
 package io.github.tidegate;
 
 import java.time.Duration;
+import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -80,14 +81,19 @@ public final class Decision {
     }
 
     /**
-     * {@link #retryAfter()} in whole seconds, rounded up, as an HTTP {@code Retry-After} header takes it: never too early, and
-     * 0 only when allowed. {@link Long#MAX_VALUE} for never.
+     * {@link #retryAfter()} in whole seconds, rounded up, as an HTTP {@code Retry-After} header takes it: 0 when allowed, at
+     * least 1 when refused, empty for never, where the header is best left out.
+     *
+     * <pre>{@code
+     * decision.retryAfterSeconds().ifPresent(seconds -> headers.set("Retry-After", Long.toString(seconds)));
+     * }</pre>
      */
-    public long retryAfterSeconds() {
+    public OptionalLong retryAfterSeconds() {
         if (retryAfterNanos == NEVER_NANOS) {
-            return Long.MAX_VALUE;
+            return OptionalLong.empty();
         }
-        return retryAfterNanos / NANOS_PER_SECOND + (retryAfterNanos % NANOS_PER_SECOND == 0 ? 0 : 1);
+        long seconds = retryAfterNanos / NANOS_PER_SECOND + (retryAfterNanos % NANOS_PER_SECOND == 0 ? 0 : 1);
+        return OptionalLong.of(allowed() ? 0 : Math.max(1, seconds));
     }
 
     /** How long until nothing counts any more, if nobody asks; the longest over all quotas. */
@@ -111,8 +117,9 @@ public final class Decision {
     /** The figures, for people. */
     @Override
     public String toString() {
-        String retry = allowed() ? "" : ", retry after " + (retryAfterNanos == NEVER_NANOS ? "never" : retryAfter());
-        return "Decision(" + status + ", " + remaining + " of " + limit + " remaining" + retry + ", reset after "
-                + resetAfter() + ")";
+        String retry =
+                allowed() ? "" : retryAfterNanos == NEVER_NANOS ? ", retry never" : ", retry after " + retryAfter();
+        // Not "of" the limit: the burst, which isn't known here, is what is full.
+        return "Decision(" + status + ", " + remaining + " remaining" + retry + ", reset after " + resetAfter() + ")";
     }
 }

@@ -23,7 +23,7 @@ public final class ManualClock extends Clock {
     /**
      * Moves the clock on.
      *
-     * @throws IllegalArgumentException if the duration is negative
+     * @throws ConfigException if the duration is negative
      */
     public void advance(Duration by) {
         Status.check(advance0(address, unsigned("by", by)));
@@ -32,7 +32,7 @@ public final class ManualClock extends Clock {
     /**
      * Moves the clock on by nanoseconds.
      *
-     * @throws IllegalArgumentException if it is a negative number of them
+     * @throws ConfigException if it is a negative number of them
      */
     public void advanceNanos(long byNanos) {
         Mistake.within("byNanos", byNanos, 0, Long.MAX_VALUE);
@@ -44,7 +44,7 @@ public final class ManualClock extends Clock {
      * as no time, and progress from there counts again.
      *
      * @param to the time since the clock's zero
-     * @throws IllegalArgumentException if it is negative
+     * @throws ConfigException if it is negative
      */
     public void set(Duration to) {
         Status.check(set0(address, unsigned("to", to)));
@@ -53,7 +53,7 @@ public final class ManualClock extends Clock {
     /**
      * {@link #set(Duration)} in nanoseconds.
      *
-     * @throws IllegalArgumentException if it is a negative number of them
+     * @throws ConfigException if it is a negative number of them
      */
     public void setNanos(long toNanos) {
         Mistake.within("toNanos", toNanos, 0, Long.MAX_VALUE);

@@ -9,8 +9,8 @@ final class Mistake {
         return argument + ": got " + value + "; allowed: " + allowed;
     }
 
-    static IllegalArgumentException of(String argument, Object value, String allowed) {
-        return new IllegalArgumentException(text(argument, value, allowed));
+    static ConfigException of(String argument, Object value, String allowed) {
+        return ConfigException.of(argument, value, allowed);
     }
 
     /** Returns a reference that must be there. */

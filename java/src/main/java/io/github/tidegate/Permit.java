@@ -13,6 +13,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * }
  * }</pre>
  *
+ * <p>The end of the scope counts the work as done well, also where it is left by an exception: {@code release(false)} before
+ * it says that the work failed, and {@link ConcurrencyLimiter#run(long, Runnable)} tells the two apart by itself.
+ *
  * <p>One that is dropped without a release is released when the garbage collector finds it, some time later, and a warning is
  * logged by {@link System.Logger} under the name of this class.
  */
@@ -52,10 +55,16 @@ public final class Permit implements AutoCloseable {
         }
     }
 
-    /** Gives the permits back, their work done well, unless that was done before. */
+    /** Gives the permits back, their work done well; does nothing if they were given back before. */
     @Override
     public void close() {
         giveBack(true);
+    }
+
+    /** How many permits, and whether they are held or released. */
+    @Override
+    public String toString() {
+        return "Permit(" + permits() + (held.released.get() ? ", released)" : ", held)");
     }
 
     private boolean giveBack(boolean ok) {

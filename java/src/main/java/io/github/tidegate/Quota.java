@@ -25,7 +25,7 @@ import java.util.stream.Collectors;
  *
  * <p>Each number is checked where it is given. Whether the parts go together (a burst with {@link Algorithm#GCRA} only, an
  * anchor with {@link Algorithm#FIXED_WINDOW} only, a limit that the algorithm can count for that period) is checked when a
- * limiter is built.
+ * limiter is built. So is that a gcra burst fills within 8 years.
  */
 public final class Quota {
     /** The most quotas of one limiter. */
@@ -34,7 +34,7 @@ public final class Quota {
     /** How many numbers a quota is across the native border: limit, period, burst (0: as the limit), algorithm, anchor. */
     static final int PARTS = 5;
 
-    private static final long MAX_PERIOD_NANOS = Duration.ofDays(8 * 365).toNanos();
+    private static final long MAX_PERIOD_NANOS = Duration.ofDays(2 * 365).toNanos();
 
     /** Units of the text form, the longest first, each with its nanoseconds. */
     private static final String[] UNITS = {"w", "d", "h", "min", "s", "ms", "us", "ns"};
@@ -74,12 +74,12 @@ public final class Quota {
      * {@code limit} tokens per {@code period}, by {@link Algorithm#GCRA} with a burst of {@code limit}.
      *
      * @param limit 0 to 2⁵³−1; 0 refuses everything
-     * @param period 1 ns to 8 years of 365 days
-     * @throws IllegalArgumentException if one is outside of that
+     * @param period 1 ns to 2 years of 365 days
+     * @throws ConfigException if one is outside of that
      */
     public static Quota of(long limit, Duration period) {
         Mistake.within("limit", limit, 0, RateLimiter.MAX_COST);
-        String allowed = "1 ns to " + MAX_PERIOD_NANOS + " ns (8 years)";
+        String allowed = "1 ns to " + MAX_PERIOD_NANOS + " ns (2 years)";
         Mistake.nonNull("period", period, allowed);
         if (period.isNegative() || period.isZero() || period.compareTo(Duration.ofNanos(MAX_PERIOD_NANOS)) > 0) {
             throw Mistake.of("period", period, allowed);
@@ -91,7 +91,7 @@ public final class Quota {
      * {@code limit} tokens a second.
      *
      * @param limit 0 to 2⁵³−1
-     * @throws IllegalArgumentException if it is outside of that
+     * @throws ConfigException if it is outside of that
      */
     public static Quota perSecond(long limit) {
         return of(limit, Duration.ofSeconds(1));
@@ -101,7 +101,7 @@ public final class Quota {
      * {@code limit} tokens a minute.
      *
      * @param limit 0 to 2⁵³−1
-     * @throws IllegalArgumentException if it is outside of that
+     * @throws ConfigException if it is outside of that
      */
     public static Quota perMinute(long limit) {
         return of(limit, Duration.ofMinutes(1));
@@ -111,7 +111,7 @@ public final class Quota {
      * {@code limit} tokens an hour.
      *
      * @param limit 0 to 2⁵³−1
-     * @throws IllegalArgumentException if it is outside of that
+     * @throws ConfigException if it is outside of that
      */
     public static Quota perHour(long limit) {
         return of(limit, Duration.ofHours(1));
@@ -121,7 +121,7 @@ public final class Quota {
      * Reads the text form of one quota.
      *
      * @param text the text, such as {@code "100/s burst 20"}
-     * @throws IllegalArgumentException if it isn't one; the message shows the text and the grammar
+     * @throws ConfigException if it isn't one; the message shows the text and the grammar
      */
     public static Quota parse(String text) {
         List<Quota> quotas = parseList(text);
@@ -135,7 +135,7 @@ public final class Quota {
      * Reads the text form of 1 to 16 quotas, joined by {@code ;}.
      *
      * @param text the text, such as {@code "10/s; 1000/h"}
-     * @throws IllegalArgumentException if it isn't that; the message shows the text and the grammar
+     * @throws ConfigException if it isn't that; the message shows the text and the grammar
      */
     public static List<Quota> parseList(String text) {
         Mistake.nonNull("quota", text, "the text of a quota, such as \"100/s\"");
@@ -151,7 +151,7 @@ public final class Quota {
      * {@link Algorithm#GCRA}.
      *
      * @param burst 1 to 2⁵³−1
-     * @throws IllegalArgumentException if it is outside of that
+     * @throws ConfigException if it is outside of that
      */
     public Quota withBurst(long burst) {
         Mistake.within("burst", burst, 1, RateLimiter.MAX_COST);
@@ -256,6 +256,15 @@ public final class Quota {
             parts[at++] = quota.anchor.code;
         }
         return parts;
+    }
+
+    /** The quotas of several texts, each of one or several. */
+    static List<Quota> parseAll(String first, String[] more) {
+        List<Quota> quotas = new ArrayList<>(parseList(first));
+        for (String text : Mistake.nonNull("quotas", more, "texts of quotas")) {
+            quotas.addAll(parseList(text));
+        }
+        return quotas;
     }
 
     static List<Quota> fromParts(long[] parts, int count) {

@@ -18,8 +18,8 @@ import java.util.concurrent.Callable;
  * exceeded, and without a race a refusal charges nothing; in a race a call may be refused because of another's charge that is
  * just being undone.
  *
- * <p>A limiter need not be closed: its memory is freed once nothing refers to it. {@link #close()} only makes each later call
- * an {@link IllegalStateException}.
+ * <p>A limiter need not be closed, nor be opened by {@code try (...)}: a {@link java.lang.ref.Cleaner} frees its memory once
+ * nothing refers to it. {@link #close()} only makes each later call an {@link IllegalStateException}.
  */
 public final class RateLimiter implements AutoCloseable {
     /** The largest cost, number of permits, limit or burst: 2⁵³−1. */
@@ -50,7 +50,7 @@ public final class RateLimiter implements AutoCloseable {
      * stamp counter is measured.
      *
      * @param quotas 1 to 16 quotas that all must admit
-     * @throws IllegalArgumentException if there are none or too many, or a quota's parts don't go together
+     * @throws ConfigException if there are none or too many, or a quota's parts don't go together
      */
     public static RateLimiter of(Quota... quotas) {
         return builder(quotas).build();
@@ -59,25 +59,26 @@ public final class RateLimiter implements AutoCloseable {
     /**
      * {@link #of(Quota...)} for a list.
      *
-     * @throws IllegalArgumentException as for an array
+     * @throws ConfigException as for an array
      */
     public static RateLimiter of(List<Quota> quotas) {
         return builder(quotas).build();
     }
 
     /**
-     * {@link #of(Quota...)} for the text of the quotas: {@code "100/s"}, {@code "10/s burst 20; 1000/h"}.
+     * {@link #of(Quota...)} for texts, each of one or several quotas: {@code of("100/s")}, {@code of("10/s burst 20; 1000/h")},
+     * {@code of("10/s burst 20", "1000/h")}.
      *
-     * @throws IllegalArgumentException if it isn't that; the message shows the text and the grammar
+     * @throws ConfigException as for an array, or if a text isn't one of quotas: the message shows it and the grammar
      */
-    public static RateLimiter of(String quotas) {
-        return builder(quotas).build();
+    public static RateLimiter of(String quotas, String... more) {
+        return builder(quotas, more).build();
     }
 
     /**
      * Begins a limiter whose clock can be chosen; the quotas are as for {@link #of(Quota...)}.
      *
-     * @throws IllegalArgumentException if there are none or too many
+     * @throws ConfigException if there are none or too many
      */
     public static Builder builder(Quota... quotas) {
         return builder(Quota.listOf(quotas));
@@ -86,19 +87,19 @@ public final class RateLimiter implements AutoCloseable {
     /**
      * Begins a limiter whose clock can be chosen; the quotas are as for {@link #of(List)}.
      *
-     * @throws IllegalArgumentException if there are none or too many
+     * @throws ConfigException if there are none or too many
      */
     public static Builder builder(List<Quota> quotas) {
         return new Builder(quotas);
     }
 
     /**
-     * Begins a limiter whose clock can be chosen; the quotas are as for {@link #of(String)}.
+     * Begins a limiter whose clock can be chosen; the quotas are as for {@link #of(String, String...)}.
      *
-     * @throws IllegalArgumentException if the text isn't one of quotas
+     * @throws ConfigException if there are too many, or a text isn't one of quotas
      */
-    public static Builder builder(String quotas) {
-        return builder(Quota.parseList(quotas));
+    public static Builder builder(String quotas, String... more) {
+        return builder(Quota.parseAll(quotas, more));
     }
 
     /**
@@ -116,7 +117,7 @@ public final class RateLimiter implements AutoCloseable {
      *
      * @param cost 1 to {@link #MAX_COST} tokens
      * @return whether the work may go ahead
-     * @throws IllegalArgumentException if the cost is outside of that
+     * @throws ConfigException if the cost is outside of that
      * @throws IllegalStateException if the limiter is closed
      */
     public boolean tryAcquire(long cost) {
@@ -136,7 +137,7 @@ public final class RateLimiter implements AutoCloseable {
      * Takes {@code cost} tokens if all can be had now, and tells the figures.
      *
      * @param cost 1 to {@link #MAX_COST} tokens
-     * @throws IllegalArgumentException if the cost is outside of that
+     * @throws ConfigException if the cost is outside of that
      * @throws IllegalStateException if the limiter is closed
      */
     public Decision decide(long cost) {
@@ -157,7 +158,7 @@ public final class RateLimiter implements AutoCloseable {
      * What {@link #decide(long)} would answer now, spending nothing; {@code remaining} is what is unspent.
      *
      * @param cost 1 to {@link #MAX_COST} tokens
-     * @throws IllegalArgumentException if the cost is outside of that
+     * @throws ConfigException if the cost is outside of that
      * @throws IllegalStateException if the limiter is closed
      */
     public Decision peek(long cost) {
@@ -176,7 +177,7 @@ public final class RateLimiter implements AutoCloseable {
      * Gives back what a decision took, as far as no bound is broken: a window takes it back only while the same window lasts,
      * gcra only what has not leaked since. After a {@link #reset()} it has no effect.
      *
-     * @throws IllegalArgumentException if the decision granted nothing or is another limiter's; nothing changes then
+     * @throws ConfigException if the decision granted nothing or is another limiter's; nothing changes then
      * @throws IllegalStateException if it was refunded before, or the limiter is closed; nothing changes then
      */
     public void refund(Decision decision) {
@@ -210,7 +211,7 @@ public final class RateLimiter implements AutoCloseable {
      * does nothing where nothing changed.
      *
      * @param quotas as many as before, with the same algorithms and anchors
-     * @throws IllegalArgumentException if they are not, or a quota's parts don't go together; nothing changes then
+     * @throws ConfigException if they are not, or a quota's parts don't go together; nothing changes then
      * @throws IllegalStateException if the limiter is closed
      */
     public void reconfigure(Quota... quotas) {
@@ -220,7 +221,7 @@ public final class RateLimiter implements AutoCloseable {
     /**
      * {@link #reconfigure(Quota...)} for a list.
      *
-     * @throws IllegalArgumentException as for an array
+     * @throws ConfigException as for an array
      * @throws IllegalStateException if the limiter is closed
      */
     public void reconfigure(List<Quota> quotas) {
@@ -229,13 +230,13 @@ public final class RateLimiter implements AutoCloseable {
     }
 
     /**
-     * {@link #reconfigure(Quota...)} for the text of the quotas.
+     * {@link #reconfigure(Quota...)} for texts, each of one or several quotas.
      *
-     * @throws IllegalArgumentException as for an array, or if the text isn't one of quotas
+     * @throws ConfigException as for an array, or if a text isn't one of quotas
      * @throws IllegalStateException if the limiter is closed
      */
-    public void reconfigure(String quotas) {
-        reconfigure(Quota.parseList(quotas));
+    public void reconfigure(String quotas, String... more) {
+        reconfigure(Quota.parseAll(quotas, more));
     }
 
     /**
@@ -244,9 +245,15 @@ public final class RateLimiter implements AutoCloseable {
      * @throws IllegalStateException if the limiter is closed
      */
     public List<Quota> quotas() {
+        address();
+        return current();
+    }
+
+    /** {@link #quotas()}, also of a limiter that was closed meanwhile. */
+    private List<Quota> current() {
         long[] parts = new long[Quota.MAX_QUOTAS * Quota.PARTS];
         long[] count = new long[1];
-        Status.check(quotas0(address(), parts, count));
+        Status.check(quotas0(address, parts, count));
         return Quota.fromParts(parts, (int) count[0]);
     }
 
@@ -277,7 +284,7 @@ public final class RateLimiter implements AutoCloseable {
      * @param cost 1 to {@link #MAX_COST} tokens
      * @throws RefusedException if not, with the figures
      * @throws ExceedsCapacityException if they never can be had
-     * @throws IllegalArgumentException if the cost is outside of what is allowed
+     * @throws ConfigException if the cost is outside of what is allowed
      * @throws IllegalStateException if the limiter is closed
      */
     public void run(long cost, Runnable task) {
@@ -306,7 +313,7 @@ public final class RateLimiter implements AutoCloseable {
      * @throws Exception what the task throws
      * @throws RefusedException if there are not as many tokens now, with the figures
      * @throws ExceedsCapacityException if they never can be had
-     * @throws IllegalArgumentException if the cost is outside of what is allowed
+     * @throws ConfigException if the cost is outside of what is allowed
      * @throws IllegalStateException if the limiter is closed
      */
     public <T> T call(long cost, Callable<T> task) throws Exception {
@@ -317,12 +324,22 @@ public final class RateLimiter implements AutoCloseable {
 
     private void enter(long cost) {
         Decision decision = decide(cost);
-        if (decision.status() == Status.DENIED) {
-            throw new RefusedException("refused: " + decision, decision.status(), decision);
-        }
         if (!decision.allowed()) {
-            throw new ExceedsCapacityException("cost " + cost + " can never be had: " + decision, decision);
+            throw refusal(cost, decision);
         }
+    }
+
+    /** Names what was asked and the quota that stops it. */
+    private RefusedException refusal(long cost, Decision decision) {
+        Quota quota = current().get(decision.quota());
+        if (decision.status() == Status.EXCEEDS_CAPACITY) {
+            return new ExceedsCapacityException(
+                    "cost " + cost + " can never be had: " + quota + " holds at most " + quota.burst(), decision);
+        }
+        String why = decision.limit() == 0
+                ? "the limit is 0: " + quota
+                : decision.remaining() + " remaining; " + quota + " would admit that in " + decision.retryAfter();
+        return new RefusedException(RefusedException.text(cost, "token", why), decision.status(), decision);
     }
 
     /** Makes each later call an {@link IllegalStateException}. May be called at any time, from any thread, repeatedly. */
@@ -334,7 +351,7 @@ public final class RateLimiter implements AutoCloseable {
     /** The quotas, for people. */
     @Override
     public String toString() {
-        return "RateLimiter(" + (closed ? "closed" : Quota.text(quotas())) + ")";
+        return "RateLimiter(" + (closed ? "closed" : Quota.text(current())) + ")";
     }
 
     /** Where the native limiter is. It stays there as long as this object is reachable, as it is during a native call on it. */
@@ -363,7 +380,7 @@ public final class RateLimiter implements AutoCloseable {
         /**
          * The limiter, with nothing used.
          *
-         * @throws IllegalArgumentException if a quota's parts don't go together
+         * @throws ConfigException if a quota's parts don't go together
          */
         public RateLimiter build() {
             return new RateLimiter(quotas, clock);

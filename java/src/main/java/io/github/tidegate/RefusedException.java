@@ -2,7 +2,10 @@ package io.github.tidegate;
 
 import java.util.Optional;
 
-/** A limiter said no where only a yes lets the work go on. Nothing was taken. */
+/**
+ * A limiter said no where only a yes lets the work go on. Nothing was taken. The message names what was asked and what stops
+ * it: {@code refused: 1 permit asked, 0 of 2 available}.
+ */
 public sealed class RefusedException extends TidegateException permits ExceedsCapacityException {
     private static final long serialVersionUID = 1;
 
@@ -12,6 +15,11 @@ public sealed class RefusedException extends TidegateException permits ExceedsCa
     RefusedException(String message, Status status, Decision decision) {
         super(message, status);
         this.decision = decision;
+    }
+
+    /** {@code refused: 2 tokens asked, WHY}. */
+    static String text(long asked, String unit, String why) {
+        return "refused: " + asked + " " + unit + (asked == 1 ? "" : "s") + " asked, " + why;
     }
 
     /** The figures of a rate limiter's refusal, with the time to retry after; empty for a concurrency limiter. */

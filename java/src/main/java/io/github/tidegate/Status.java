@@ -154,7 +154,7 @@ public enum Status {
             case QUEUE_FULL -> new QueueFullException(text);
             case CANCELLED -> new CancellationException(text);
             case INVALID_OPTION, INVALID_KEY, INVALID_COST, INVALID_DECISION, INVALID_TICKET ->
-                new IllegalArgumentException(text);
+                ConfigException.read(text);
             case INVALID_PERMIT, FORKED -> new IllegalStateException(text);
             case UNSUPPORTED -> new UnsupportedOperationException(text);
             case ALLOWED, PENDING, TOO_LATE, POLL_AGAIN, NULL_POINTER, STRUCT_SIZE, INVALID_MEMORY, PANIC ->

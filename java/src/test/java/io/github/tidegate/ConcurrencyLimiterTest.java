@@ -115,11 +115,55 @@ class ConcurrencyLimiterTest {
             RefusedException refused = assertThrows(RefusedException.class, () -> limiter.call(() -> "not done"));
             assertEquals(Status.DENIED, refused.status());
             assertEquals(Optional.empty(), refused.decision());
-            assertEquals("refused: no 1 permit(s) to be had of ConcurrencyLimiter(3 of 3 out)", refused.getMessage());
+            assertEquals("refused: 1 permit asked, 0 of 3 available", refused.getMessage());
         });
-        assertThrows(ExceedsCapacityException.class, () -> limiter.run(4, () -> {}));
+        assertEquals(
+                "4 permits can never be had: the limit is 3",
+                assertThrows(ExceedsCapacityException.class, () -> limiter.run(4, () -> {}))
+                        .getMessage());
         assertEquals(0, limiter.inFlight());
         assertEquals(3, limiter.stats().releasedOk());
+    }
+
+    @Test
+    void aRefusalNamesWhatWasAskedAndWhatStopsIt() {
+        ConcurrencyLimiter limiter = ConcurrencyLimiter.of(3);
+        limiter.run(
+                2,
+                () -> assertEquals(
+                        "refused: 2 permits asked, 1 of 3 available",
+                        assertThrows(RefusedException.class, () -> limiter.run(2, () -> {}))
+                                .getMessage()));
+        limiter.setLimit(0);
+        assertEquals(
+                "refused: 1 permit asked, the limit is 0",
+                assertThrows(RefusedException.class, () -> limiter.run(() -> {}))
+                        .getMessage());
+    }
+
+    @Test
+    void aPermitSaysWhetherItIsHeld() {
+        Permit permit = ConcurrencyLimiter.of(3).tryAcquire(2).orElseThrow();
+        assertEquals("Permit(2, held)", permit.toString());
+        permit.release();
+        assertEquals("Permit(2, released)", permit.toString());
+    }
+
+    @Test
+    void aScopeThatIsLeftByAnExceptionCountsAsGoneWellUnlessItWasSaidToHaveFailed() {
+        ConcurrencyLimiter limiter = ConcurrencyLimiter.of(1);
+        for (boolean told : new boolean[] {false, true}) {
+            assertThrows(IllegalStateException.class, () -> {
+                try (Permit permit = limiter.tryAcquire().orElseThrow()) {
+                    if (told) {
+                        permit.release(false);
+                    }
+                    throw new IllegalStateException("of the work");
+                }
+            });
+        }
+        assertEquals(1, limiter.stats().releasedOk());
+        assertEquals(1, limiter.stats().releasedFailed());
     }
 
     @Test

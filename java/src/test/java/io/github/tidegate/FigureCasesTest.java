@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -35,18 +36,25 @@ class FigureCasesTest {
     @Test
     void f3_wholeSecondsAreRoundedUp() {
         RateLimiter limiter = limiter("5/s burst 1");
-        assertEquals(0, limiter.decide().retryAfterSeconds());
+        assertEquals(OptionalLong.of(0), limiter.decide().retryAfterSeconds());
         Decision refused = limiter.decide();
         assertEquals(200_000_000, refused.retryAfterNanos());
-        assertEquals(1, refused.retryAfterSeconds());
-        assertEquals(Long.MAX_VALUE, limiter("0/s").decide().retryAfterSeconds());
+        assertEquals(OptionalLong.of(1), refused.retryAfterSeconds());
         RateLimiter slow = limiter("1/3s");
         assertTrue(slow.tryAcquire());
-        assertEquals(3, slow.decide().retryAfterSeconds());
+        assertEquals(OptionalLong.of(3), slow.decide().retryAfterSeconds());
         clock.advanceNanos(1);
-        assertEquals(3, slow.decide().retryAfterSeconds());
+        assertEquals(OptionalLong.of(3), slow.decide().retryAfterSeconds());
         clock.advance(Duration.ofSeconds(1));
-        assertEquals(2, slow.decide().retryAfterSeconds());
+        assertEquals(OptionalLong.of(2), slow.decide().retryAfterSeconds());
+    }
+
+    @Test
+    void f3_neverHasNoSecondsAndARefusalAtLeastOne() {
+        assertEquals(OptionalLong.empty(), limiter("0/s").decide().retryAfterSeconds());
+        assertEquals(OptionalLong.empty(), limiter("5/s").decide(6).retryAfterSeconds());
+        Decision raced = new Decision(Status.DENIED, new long[Decision.FIGURES]);
+        assertEquals(OptionalLong.of(1), raced.retryAfterSeconds());
     }
 
     @Test

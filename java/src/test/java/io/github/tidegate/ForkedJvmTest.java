@@ -10,6 +10,9 @@ import java.nio.file.Path;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.jar.Attributes;
+import java.util.jar.JarOutputStream;
+import java.util.jar.Manifest;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -83,6 +86,21 @@ class ForkedJvmTest {
                         "io.github.tidegate/io.github.tidegate.Probe",
                         "everything"));
         assertEquals(new Jvm.Result(0, EVERYTHING, ""), result);
+    }
+
+    /** By the manifest alone: what stands in it is for the jar that {@code java -jar} starts. */
+    @ParameterizedTest
+    @MethodSource("jdks")
+    void everyJdkRunsItFromAnExecutableJarWithoutAWarning(Path home, @TempDir Path folder) throws Exception {
+        Manifest manifest = new Manifest();
+        Attributes attributes = manifest.getMainAttributes();
+        attributes.put(Attributes.Name.MANIFEST_VERSION, "1.0");
+        attributes.put(Attributes.Name.MAIN_CLASS, "io.github.tidegate.Probe");
+        attributes.put(Attributes.Name.CLASS_PATH, Project.CLASSES.toUri() + " " + Project.TEST_CLASSES.toUri());
+        attributes.put(new Attributes.Name("Enable-Native-Access"), "ALL-UNNAMED");
+        Path jar = folder.resolve("program.jar");
+        new JarOutputStream(Files.newOutputStream(jar), manifest).close();
+        assertEquals(new Jvm.Result(0, EVERYTHING, ""), Jvm.run(home, List.of("-jar", jar.toString(), "everything")));
     }
 
     @Test

@@ -51,6 +51,15 @@ class NativeLibraryTest {
         assertEquals(List.of("JNI_OnLoad"), symbols.lines().toList());
     }
 
+    @Test
+    void theJarHoldsTheLicences() throws Exception {
+        for (String licence : List.of("LICENSE-APACHE", "LICENSE-MIT")) {
+            assertEquals(
+                    Files.readString(Project.ROOT.resolve(licence)),
+                    Files.readString(Project.CLASSES.resolve("META-INF").resolve(licence)));
+        }
+    }
+
     /** A receiver is reachable while its native method runs; the limiter of a static one may be freed meanwhile. */
     @Test
     void everyNativeMethodOfALimiterOrClockHasItForReceiver() {
@@ -74,8 +83,8 @@ class NativeLibraryTest {
 
     private static Object limiter(ClassLoader loader, String quota) throws Exception {
         return loader.loadClass("io.github.tidegate.RateLimiter")
-                .getMethod("of", String.class)
-                .invoke(null, quota);
+                .getMethod("of", String.class, String[].class)
+                .invoke(null, quota, new String[0]);
     }
 
     private static boolean tryAcquire(Object limiter, long cost) throws Exception {

@@ -11,6 +11,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 class QuotaTest {
     @Test
@@ -29,6 +30,30 @@ class QuotaTest {
         assertEquals(Algorithm.GCRA, quota.algorithm());
         assertEquals(Duration.ofMinutes(1), Quota.perMinute(3).period());
         assertEquals(Duration.ofHours(1), Quota.perHour(3).period());
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"GCRA", "FIXED_WINDOW", "SLIDING_WINDOW", "SLIDING_LOG"})
+    void aPeriodIsAtMostTwoYearsAndEachOneThatIsTakenMakesALimiter(Algorithm algorithm) {
+        Duration longest = Duration.ofDays(2 * 365);
+        Quota quota = Quota.of(5, longest).withAlgorithm(algorithm);
+        assertEquals(quota, Quota.parse(quota.toString()));
+        assertTrue(RateLimiter.of(quota).tryAcquire(5));
+        ConfigException ours = assertThrows(ConfigException.class, () -> Quota.of(5, longest.plusNanos(1)));
+        ConfigException theirs = assertThrows(ConfigException.class, () -> Quota.parse("5/63072000000000001ns"));
+        assertEquals("period", ours.argument());
+        assertEquals(theirs.allowed(), ours.allowed());
+    }
+
+    @Test
+    void aBurstThatFillsInMoreThanEightYearsIsRefusedWhenALimiterIsBuilt() {
+        Quota longest = Quota.of(1, Duration.ofDays(2 * 365));
+        assertTrue(RateLimiter.of(longest.withBurst(4)).tryAcquire(4));
+        Quota longer = longest.withBurst(5);
+        assertEquals(
+                "burst",
+                assertThrows(ConfigException.class, () -> RateLimiter.of(longer))
+                        .argument());
     }
 
     @ParameterizedTest
@@ -118,7 +143,7 @@ class QuotaTest {
     void missingPartsAreNamed() {
         Quota quota = Quota.perSecond(1);
         assertEquals(
-                "period: got null; allowed: 1 ns to 252288000000000000 ns (8 years)",
+                "period: got null; allowed: 1 ns to 63072000000000000 ns (2 years)",
                 assertThrows(NullPointerException.class, () -> Quota.of(1, null))
                         .getMessage());
         assertEquals(

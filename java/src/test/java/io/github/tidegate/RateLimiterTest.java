@@ -15,6 +15,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 class RateLimiterTest {
@@ -37,6 +38,25 @@ class RateLimiterTest {
             assertTrue(limiter.tryAcquire(5));
             assertFalse(limiter.tryAcquire());
         }
+    }
+
+    @Test
+    void severalTextsAreAListOfTheirQuotas() {
+        List<Quota> quotas = List.of(Quota.perSecond(5), Quota.perMinute(20), Quota.perHour(100));
+        assertEquals(quotas, RateLimiter.of("5/s", "20/min; 100/h").quotas());
+        RateLimiter limiter =
+                RateLimiter.builder("5/s; 20/min", "100/h").clock(clock).build();
+        assertEquals(quotas, limiter.quotas());
+        limiter.reconfigure("6/s", "20/min", "100/h");
+        assertEquals("RateLimiter(6/s; 20/min; 100/h)", limiter.toString());
+        assertEquals(
+                "quota",
+                assertThrows(ConfigException.class, () -> RateLimiter.of("5/s", "nonsense"))
+                        .argument());
+        assertMissing(
+                "quota: got null; allowed: the text of a quota, such as \"100/s\"",
+                () -> RateLimiter.of("5/s", (String) null));
+        assertMissing("quotas: got null; allowed: texts of quotas", () -> RateLimiter.of("5/s", (String[]) null));
     }
 
     @Test
@@ -65,7 +85,7 @@ class RateLimiterTest {
         assertEquals(Duration.ofMillis(200), decision.resetAfter());
         assertEquals(200_000_000, decision.resetAfterNanos());
         assertEquals(0, decision.quota());
-        assertEquals("Decision(allowed, 3 of 10 remaining, reset after PT0.2S)", decision.toString());
+        assertEquals("Decision(allowed, 3 remaining, reset after PT0.2S)", decision.toString());
     }
 
     @Test
@@ -76,8 +96,10 @@ class RateLimiterTest {
         assertFalse(decision.allowed());
         assertEquals(Status.DENIED, decision.status());
         assertEquals(Duration.ofMillis(300), decision.retryAfter());
+        assertEquals("Decision(denied, 0 remaining, retry after PT0.3S, reset after PT0.5S)", decision.toString());
         assertEquals(
-                "Decision(denied, 0 of 10 remaining, retry after PT0.3S, reset after PT0.5S)", decision.toString());
+                "Decision(exceeds_capacity, 0 remaining, retry never, reset after PT0.5S)",
+                limiter.decide(6).toString());
     }
 
     @Test
@@ -204,6 +226,26 @@ class RateLimiterTest {
                         () -> limiter.call(() -> {
                             throw own;
                         })));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "3/s | 2 | refused: 2 tokens asked, 1 remaining; 3/s would admit that in PT0.333333334S",
+                "10/s; 3/min | 2 | refused: 2 tokens asked, 1 remaining; 3/min would admit that in PT20S",
+                "2/s fixed_window | 1 | refused: 1 token asked, 0 remaining; 2/s fixed_window would admit that in PT1S",
+                "100/s burst 20 | 50 | cost 50 can never be had: 100/s burst 20 holds at most 20",
+                "3/2s fixed_window | 4 | cost 4 can never be had: 3/2s fixed_window holds at most 3",
+                "0/s | 1 | refused: 1 token asked, the limit is 0: 0/s",
+            })
+    void aRefusalNamesWhatWasAskedAndWhatStopsIt(String quotas, long cost, String message) {
+        RateLimiter limiter = limiter(quotas);
+        limiter.tryAcquire(2);
+        assertEquals(
+                message,
+                assertThrows(RefusedException.class, () -> limiter.run(cost, () -> {}))
+                        .getMessage());
     }
 
     @Test

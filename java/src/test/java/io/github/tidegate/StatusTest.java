@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -105,11 +106,27 @@ class StatusTest {
 
     @ParameterizedTest
     @EnumSource(names = {"INVALID_OPTION", "INVALID_KEY", "INVALID_COST", "INVALID_DECISION", "INVALID_TICKET"})
-    void wrongArgumentsAreIllegal(Status status) {
+    void wrongArgumentsAreIllegalAndTellTheirParts(Status status) {
+        String text = "quota: got \"a: got b; allowed: c\nd\"; allowed: LIMIT/UNIT";
+        ConfigException mistake = assertInstanceOf(ConfigException.class, status.failure(text));
+        assertInstanceOf(IllegalArgumentException.class, mistake);
+        assertEquals(text, mistake.getMessage());
+        assertEquals("quota", mistake.argument());
+        assertEquals("\"a: got b; allowed: c\nd\"", mistake.value());
+        assertEquals("LIMIT/UNIT", mistake.allowed());
+    }
+
+    @Test
+    void mistakesThatAreFoundInJavaTellTheirPartsToo() {
+        ConfigException mistake = assertThrows(ConfigException.class, () -> ConcurrencyLimiter.of(-1));
+        assertEquals("limit: got -1; allowed: 0 to 2147483647", mistake.getMessage());
+        assertEquals("limit", mistake.argument());
+        assertEquals("-1", mistake.value());
+        assertEquals("0 to 2147483647", mistake.allowed());
+        RateLimiter limiter = RateLimiter.of("1/s");
         assertEquals(
-                "text",
-                assertInstanceOf(IllegalArgumentException.class, status.failure("text"))
-                        .getMessage());
+                "cost",
+                assertThrows(ConfigException.class, () -> limiter.tryAcquire(0)).argument());
     }
 
     @Test
