@@ -5,7 +5,7 @@ use crate::error::config_error;
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyString};
+use pyo3::types::{PyBool, PyInt, PyString, PyType};
 use std::borrow::Cow;
 use std::convert::Infallible;
 use tidegate::MAX_COST;
@@ -33,6 +33,16 @@ impl Given<'_, '_> {
     #[inline]
     pub fn whole_or(self, default: u64, whole: &Whole) -> PyResult<u64> {
         self.0.map_or(Ok(default), |value| whole.read(&value))
+    }
+
+    /// The number of a guard, or 1. A function in its place means that the parentheses were forgotten: that is told as what it
+    /// is, since a guard that took it for a function to limit would have to guess.
+    pub fn of_guard(self, whole: &Whole) -> PyResult<u64> {
+        self.whole_or(1, whole).map_err(|error| match self.0 {
+            Some(value) if value.is_instance_of::<PyType>() => bare_guard("a class"),
+            Some(value) if is_function(&value) => bare_guard("a function"),
+            _ => error,
+        })
     }
 
     /// A whole number, or `None` where the argument was left out or is None.
@@ -114,22 +124,48 @@ pub fn read_text(value: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
     Ok(text.to_string_lossy().into_owned())
 }
 
+/// What can be called, or is to become a method: a `classmethod` can't be called itself.
+fn is_function(value: &Bound<'_, PyAny>) -> bool {
+    value.is_callable() || value.hasattr("__func__").unwrap_or(false)
+}
+
+#[cold]
+fn bare_guard(what: &str) -> PyErr {
+    PyTypeError::new_err(format!("guard: got {what}; allowed: @limiter.guard()"))
+}
+
 #[cold]
 pub fn type_error(name: &str, value: &Bound<'_, PyAny>, allowed: &str) -> PyErr {
     let kind = type_name(value);
     PyTypeError::new_err(format!("{name}: got {} ({kind}); allowed: {allowed}", shown(value)))
 }
 
-/// The value as an error shows it: its repr, cut where it is long. A repr can fail, as that of a huge int does.
+/// The value as an error shows it: its repr, cut where it is long; a long text is told with its length.
 #[cold]
 pub fn shown(value: &Bound<'_, PyAny>) -> String {
     const LONGEST: usize = 100;
-    let Ok(repr) = value.repr() else { return format!("a value of type {}", type_name(value)) };
-    let repr = repr.to_string_lossy();
+    if let Ok(text) = value.cast::<PyString>() {
+        let text = text.to_string_lossy();
+        return match text.char_indices().nth(LONGEST) {
+            Some((end, _)) => {
+                let beginning = repr(&PyString::new(value.py(), &text[..end]));
+                format!("{beginning}… ({} characters)", text.chars().count())
+            }
+            None => repr(value),
+        };
+    }
+    let repr = repr(value);
     match repr.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &repr[..end]),
-        None => repr.into_owned(),
+        None => repr,
     }
+}
+
+/// A repr can fail, as that of a huge int does.
+fn repr(value: &Bound<'_, PyAny>) -> String {
+    value
+        .repr()
+        .map_or_else(|_| format!("a value of type {}", type_name(value)), |repr| repr.to_string_lossy().into_owned())
 }
 
 fn type_name(value: &Bound<'_, PyAny>) -> String {

@@ -2,9 +2,10 @@
 
 use crate::argument::Whole;
 use crate::error::no_panic;
-use crate::time::read_ns;
+use crate::time::Seconds;
 use pyo3::prelude::*;
 
+const SECONDS: Seconds = Seconds { name: "seconds", allowed: "seconds from 0, as int, float or timedelta" };
 const NS: Whole = Whole { name: "ns", least: 0, most: u64::MAX };
 
 /// A clock that moves only when told: for tests.
@@ -32,7 +33,7 @@ impl ManualClock {
     /// Raises ConfigError for negative or non-finite seconds.
     fn advance(&self, seconds: &Bound<'_, PyAny>) -> PyResult<()> {
         no_panic(|| {
-            self.0.advance_ns(read_ns(seconds, "seconds")?);
+            self.0.advance_ns(SECONDS.read_ns(seconds)?);
             Ok(())
         })
     }
@@ -50,7 +51,7 @@ impl ManualClock {
     /// Raises ConfigError for negative or non-finite seconds.
     fn set(&self, seconds: &Bound<'_, PyAny>) -> PyResult<()> {
         no_panic(|| {
-            self.0.set_ns(read_ns(seconds, "seconds")?);
+            self.0.set_ns(SECONDS.read_ns(seconds)?);
             Ok(())
         })
     }

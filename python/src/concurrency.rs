@@ -5,6 +5,7 @@ use crate::blocks::Blocks;
 use crate::error::{ExceedsCapacity, Refused, config_error, from_core, no_panic};
 use crate::permit::{Permit, went_well};
 use crate::rate::decorator;
+use crate::refusal;
 use crate::time::seconds_from_ns;
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -21,10 +22,11 @@ const PERMITS: Whole = Whole { name: "permits", ..COST };
 ///
 /// limit: 0 to 2**31-1; 0 refuses all.
 /// track_hold_time: whether stats() tells how long permits are held, at the price of two clock readings each.
-/// clock: the clock of the hold times: a ManualClock, for tests, or None for the machine's monotonic clock.
+/// clock: the clock of the hold times: a ManualClock, for tests, or None for the machine's monotonic clock. The first limiter
+/// of a process on that clock may take up to 200 ms to build, once: it calibrates the clock.
 ///
-/// `with limiter:` holds one permit, which it yields, and raises Refused at once where none is free. Blocks may be nested and
-/// overlap on threads, in tasks and in generators. Every method may be called from any thread at once. A wrong value raises
+/// `with limiter:` holds one permit, which it yields, and raises Refused at once where none is free. An exception that leaves
+/// the block counts as failed work in stats(). Blocks may be nested and overlap on threads, in tasks and in generators. Every method may be called from any thread at once. A wrong value raises
 /// ConfigError (a ValueError), a wrong type TypeError; nothing is taken then.
 #[pyclass(frozen, module = "tidegate")]
 pub struct ConcurrencyLimiter {
@@ -42,8 +44,7 @@ impl ConcurrencyLimiter {
 
     #[cold]
     fn refusal(&self, permits: u64, status: Status) -> PyErr {
-        let limit = self.limiter.limit();
-        let text = format!("{}: {permits} permit(s) of {limit}", status.name());
+        let text = refusal::of_permits(permits, status, &self.limiter);
         if status == Status::ExceedsCapacity {
             ExceedsCapacity::new_err((None::<()>, text))
         } else {
@@ -83,14 +84,14 @@ impl ConcurrencyLimiter {
         })
     }
 
-    /// Makes a decorator: the function's body runs only if cost permits can be had when it starts, else Refused is raised.
-    /// They are held until the body ends.
+    /// Makes a decorator: the function's body runs only if so many permits can be had when it starts, else Refused is raised.
+    /// They are held until the body ends; an exception that leaves it counts as failed work.
     ///
     /// For functions, async functions, generators, async generators and methods. ExceedsCapacity, a Refused, is raised where
-    /// cost is more than the limit.
-    #[pyo3(signature = (cost = Given::LEFT_OUT), text_signature = "($self, cost=1)")]
-    fn guard<'py>(slf: &Bound<'py, Self>, cost: Given<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        decorator(slf.as_any(), cost.whole_or(1, &COST)?, "permits")
+    /// permits is more than the limit.
+    #[pyo3(signature = (permits = Given::LEFT_OUT), text_signature = "($self, permits=1)")]
+    fn guard<'py>(slf: &Bound<'py, Self>, permits: Given<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        decorator(slf.as_any(), permits.of_guard(&PERMITS)?, "permits")
     }
 
     /// Takes permits or raises Refused: what a guard does.

@@ -46,12 +46,12 @@ impl Decision {
     }
 
     /// The exception that says no: *exceeds capacity* has its own, since no waiting helps there.
-    pub fn refusal(self, py: Python<'_>) -> PyErr {
+    pub fn refusal(self, py: Python<'_>, text: String) -> PyErr {
         let exceeds = self.status == Status::ExceedsCapacity;
         match Py::new(py, self) {
             Err(error) => error,
-            Ok(decision) if exceeds => ExceedsCapacity::new_err((decision,)),
-            Ok(decision) => Refused::new_err((decision,)),
+            Ok(decision) if exceeds => ExceedsCapacity::new_err((decision, text)),
+            Ok(decision) => Refused::new_err((decision, text)),
         }
     }
 }
@@ -98,7 +98,7 @@ impl Decision {
     }
 
     /// Whole seconds until the same call would be admitted, rounded up, as an HTTP header Retry-After has them: 0 when
-    /// allowed, at least 1 when refused, None for never.
+    /// allowed, at least 1 when refused, None for never: leave the header out then.
     #[getter]
     fn retry_after_seconds(&self) -> Option<u64> {
         self.retry_after_ns().map(|ns| ns.div_ceil(1_000_000_000))

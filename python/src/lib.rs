@@ -9,6 +9,7 @@ mod error;
 mod permit;
 mod quota;
 mod rate;
+mod refusal;
 mod time;
 
 use pyo3::prelude::*;

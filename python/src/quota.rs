@@ -2,19 +2,26 @@
 
 use crate::argument::{Given, Whole, read_text, shown, type_error};
 use crate::error::{config_error, from_core, no_panic};
-use crate::time::{read_ns, seconds_from_ns};
+use crate::time::{Seconds, seconds_from_ns};
 use pyo3::prelude::*;
-use pyo3::types::{PySequence, PyString, PyTuple, PyType};
+use pyo3::types::{PyByteArray, PyBytes, PySequence, PyString, PyTuple, PyType};
 use std::hash::{Hash, Hasher};
+use std::time::Duration;
 use tidegate::{Algorithm, Anchor, MAX_COST};
 
 const LIMIT: Whole = Whole { name: "limit", least: 0, most: MAX_COST };
 const BURST: Whole = Whole { name: "burst", least: 1, most: MAX_COST };
+const PER: Seconds = Seconds {
+    name: "per",
+    allowed: "seconds above 0, up to 730 days, as int, float or timedelta; rounded up to whole nanoseconds",
+};
+const MAX_PERIOD_NS: u64 = 730 * 86_400 * 1_000_000_000;
 
 /// What a rate limiter enforces: `limit` tokens per `per` seconds, and how.
 ///
 /// limit: tokens per period, 0 to 2**53-1; 0 refuses all.
-/// per: the period, in seconds (int or float, rounded up to nanoseconds) or as a timedelta; 1 ns to 2 years.
+/// per: the period, in seconds (int or float) or as a timedelta: above 0, up to 730 days. It is rounded up to whole
+/// nanoseconds, so that the shortest is 1 ns.
 /// burst: the most tokens at once, for gcra only; the limit where it is None.
 /// algorithm: "gcra" (token bucket), "fixed_window", "sliding_window" or "sliding_log".
 /// anchor: where fixed windows begin: "first" (at the first admitted call) or "clock" (at multiples of the period since
@@ -60,15 +67,21 @@ impl Quota {
         anchor: Given<'_, '_>,
     ) -> PyResult<Self> {
         no_panic(|| {
-            let period = std::time::Duration::from_nanos(read_ns(per, "per")?);
-            let mut quota = tidegate::Quota::new(LIMIT.read(limit)?, period)
+            let period_ns = PER.read_ns(per)?;
+            let mut quota = tidegate::Quota::new(LIMIT.read(limit)?, Duration::from_nanos(period_ns))
                 .with_algorithm(algorithm.text_or("gcra", "algorithm")?.parse().map_err(from_core)?)
                 .with_anchor(anchor.text_or("first", "anchor")?.parse().map_err(from_core)?);
             if let Some(burst) = burst.optional_whole(&BURST)? {
                 quota = quota.with_burst(burst);
             }
-            quota.validate().map_err(|mistake| match mistake.argument() {
-                "period" => config_error("per", shown(per), mistake.allowed()),
+            // Told as it was given; the core has seen whole nanoseconds only.
+            quota.validate().map_err(|mistake| match (mistake.argument(), quota.algorithm()) {
+                ("period", _) if period_ns == 0 || period_ns > MAX_PERIOD_NS => PER.out_of_range(per),
+                ("period", _) => config_error(PER.name, shown(per), mistake.allowed()),
+                ("limit", Algorithm::Gcra) => {
+                    let value = format!("{} with per={} ({period_ns} ns)", quota.limit(), shown(per));
+                    config_error("limit", value, mistake.allowed())
+                }
                 _ => from_core(mistake),
             })?;
             Ok(Self(quota))
@@ -79,10 +92,16 @@ impl Quota {
     ///
     /// The text is limit ("/" | "per") [count] unit ["burst" burst] [algorithm] ["anchor" anchor]; units are ns, us, ms, s,
     /// sec, second(s), min, minute(s), h, hour(s), d, day(s), w, week(s).
-    /// Raises ConfigError, showing the text and the grammar.
+    /// Raises ConfigError, showing the text and the grammar. Several quotas in one text are for parse_list().
     #[classmethod]
     fn parse(_class: &Bound<'_, PyType>, text: &Bound<'_, PyAny>) -> PyResult<Self> {
-        no_panic(|| read_text(text, "text")?.parse().map(Self).map_err(from_core))
+        no_panic(|| {
+            let text = read_text(text, "text")?;
+            text.parse().map(Self).map_err(|mistake: tidegate::Error| {
+                let allowed = allowed_for_one(&text, &mistake, "Quota.parse_list reads several, joined by ;");
+                config_error(mistake.argument(), mistake.value(), allowed)
+            })
+        })
     }
 
     /// Reads one or more quotas that are joined by ";", such as "10/s; 1000/h".
@@ -151,22 +170,42 @@ pub fn read_quotas(value: &Bound<'_, PyAny>) -> PyResult<Vec<tidegate::Quota>> {
     if let Ok(quota) = value.cast::<Quota>() {
         return Ok(vec![quota.get().0]);
     }
+    // Sequences of numbers, which are no list of anything here.
+    if value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>() {
+        return Err(type_error("quotas", value, ALLOWED));
+    }
     if value.is_instance_of::<PyString>() {
         return tidegate::Quota::parse_list(&read_text(value, "quotas")?).map_err(from_core);
     }
     let list = value.cast::<PySequence>().map_err(|_| type_error("quotas", value, ALLOWED))?;
     let mut quotas = Vec::new();
-    for item in list.try_iter()? {
+    for (index, item) in list.try_iter()?.enumerate() {
         let item = item?;
         if let Ok(quota) = item.cast::<Quota>() {
             quotas.push(quota.get().0);
         } else if item.is_instance_of::<PyString>() {
-            quotas.push(read_text(&item, "quotas")?.parse().map_err(from_core)?);
+            let text = read_text(&item, "quotas")?;
+            quotas.push(text.parse().map_err(|mistake| in_list(index, &text, &mistake))?);
         } else {
-            return Err(type_error("quotas", value, ALLOWED));
+            return Err(type_error(&format!("quotas[{index}]"), &item, "a Quota or its text"));
         }
     }
     Ok(quotas)
+}
+
+/// The mistake in one text of a list, with its place: `quotas[1]`, or `quotas[1].limit` if it is in a part of the quota.
+#[cold]
+fn in_list(index: usize, text: &str, mistake: &tidegate::Error) -> PyErr {
+    let place = match mistake.argument() {
+        "quota" => format!("quotas[{index}]"),
+        part => format!("quotas[{index}].{part}"),
+    };
+    config_error(&place, mistake.value(), allowed_for_one(text, mistake, "in a list each has a text of its own"))
+}
+
+/// What is allowed where a text holds one quota; who gives several is told how they are read.
+fn allowed_for_one(text: &str, mistake: &tidegate::Error, several: &str) -> String {
+    if text.contains(';') { format!("one quota; {several}") } else { mistake.allowed().to_owned() }
 }
 
 /// The quotas of a limiter, as Python sees them.

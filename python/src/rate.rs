@@ -4,6 +4,7 @@ use crate::argument::{COST, Given};
 use crate::decision::{Decision, refund};
 use crate::error::{from_core, no_panic};
 use crate::quota::{Quota, quotas_tuple, read_quotas};
+use crate::refusal;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -12,12 +13,21 @@ use pyo3::types::{PyTuple, PyType};
 /// Decides whether work may go ahead, by one or several quotas that all must admit.
 ///
 /// quotas: a Quota, its text ("100/s burst 20", several joined by ";"), or a list of 1 to 16 of them.
-/// clock: a ManualClock, for tests; the machine's monotonic clock where it is None.
+/// clock: a ManualClock, for tests; the machine's monotonic clock where it is None. The first limiter of a process on that
+/// clock may take up to 200 ms to build, once: it calibrates the clock.
 ///
 /// Every method may be called from any thread at once; each decision is one atomic step. A cost is a number of tokens,
 /// 1 to 2**53-1. A wrong value raises ConfigError (a ValueError), a wrong type TypeError; nothing is taken then.
 #[pyclass(frozen, module = "tidegate")]
 pub struct RateLimiter(Box<tidegate::RateLimiter>);
+
+impl RateLimiter {
+    #[cold]
+    fn refusal(&self, py: Python<'_>, cost: u64, decision: tidegate::Decision) -> PyErr {
+        let text = refusal::of_tokens(cost, &decision, &self.0.quotas());
+        Decision::from(decision).refusal(py, text)
+    }
+}
 
 #[pymethods]
 impl RateLimiter {
@@ -78,14 +88,14 @@ impl RateLimiter {
     /// cost is more than fits at once. The exception's decision has the figures.
     #[pyo3(signature = (cost = Given::LEFT_OUT), text_signature = "($self, cost=1)")]
     fn guard<'py>(slf: &Bound<'py, Self>, cost: Given<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        decorator(slf.as_any(), cost.whole_or(1, &COST)?, "tokens")
+        decorator(slf.as_any(), cost.of_guard(&COST)?, "tokens")
     }
 
     /// Takes cost tokens or raises Refused: what a guard does.
     fn _admit(&self, py: Python<'_>, cost: u64) -> PyResult<()> {
         no_panic(|| {
             let decision = self.0.decide_n(cost).map_err(from_core)?;
-            if decision.allowed() { Ok(()) } else { Err(Decision::from(decision).refusal(py)) }
+            if decision.allowed() { Ok(()) } else { Err(self.refusal(py, cost, decision)) }
         })
     }
 
@@ -125,6 +135,6 @@ impl RateLimiter {
 }
 
 /// The decorator of either kind of limiter.
-pub fn decorator<'py>(limiter: &Bound<'py, PyAny>, cost: u64, kind: &str) -> PyResult<Bound<'py, PyAny>> {
-    limiter.py().import("tidegate._guard")?.getattr(kind)?.call1((limiter, cost))
+pub fn decorator<'py>(limiter: &Bound<'py, PyAny>, number: u64, kind: &str) -> PyResult<Bound<'py, PyAny>> {
+    limiter.py().import("tidegate._guard")?.getattr(kind)?.call1((limiter, number))
 }

@@ -8,29 +8,49 @@ use pyo3::types::{PyBool, PyDelta, PyDeltaAccess, PyFloat};
 use tidegate::NEVER_NS;
 
 const SECOND_NS: u64 = 1_000_000_000;
-const ALLOWED: &str = "seconds from 0, as int, float or timedelta";
 
-/// Reads seconds (int or float) or a timedelta as nanoseconds, rounded up; at most 2⁶⁴−1.
-pub fn read_ns(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
-    let out_of_range = || config_error(name, shown(value), ALLOWED);
-    if value.is_instance_of::<PyBool>() {
-        return Err(type_error(name, value, ALLOWED));
+/// An argument that is a time: seconds (int or float) or a timedelta.
+pub struct Seconds {
+    pub name: &'static str,
+    pub allowed: &'static str,
+}
+
+impl Seconds {
+    /// The time in nanoseconds, rounded up; at most 2⁶⁴−1.
+    pub fn read_ns(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+        if value.is_instance_of::<PyBool>() {
+            return Err(self.wrong_type(value));
+        }
+        if let Ok(float) = value.cast::<PyFloat>() {
+            let seconds = float.value();
+            return if seconds >= 0.0 && seconds.is_finite() {
+                Ok(ns_from_seconds(seconds))
+            } else {
+                Err(self.out_of_range(value))
+            };
+        }
+        if let Ok(delta) = value.cast::<PyDelta>() {
+            let seconds = i128::from(delta.get_days()) * 86_400 + i128::from(delta.get_seconds());
+            let ns = seconds * i128::from(SECOND_NS) + i128::from(delta.get_microseconds()) * 1_000;
+            return if ns >= 0 { Ok(u64::try_from(ns).unwrap_or(u64::MAX)) } else { Err(self.out_of_range(value)) };
+        }
+        match value.extract::<u64>() {
+            Ok(seconds) => Ok(seconds.saturating_mul(SECOND_NS)),
+            Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => Err(self.wrong_type(value)),
+            Err(error) if !error.is_instance_of::<PyOverflowError>(value.py()) => Err(error),
+            Err(_) if value.lt(0)? => Err(self.out_of_range(value)),
+            Err(_) => Ok(u64::MAX),
+        }
     }
-    if let Ok(float) = value.cast::<PyFloat>() {
-        let seconds = float.value();
-        return if seconds >= 0.0 && seconds.is_finite() { Ok(ns_from_seconds(seconds)) } else { Err(out_of_range()) };
+
+    #[cold]
+    pub fn out_of_range(&self, value: &Bound<'_, PyAny>) -> PyErr {
+        config_error(self.name, shown(value), self.allowed)
     }
-    if let Ok(delta) = value.cast::<PyDelta>() {
-        let seconds = i128::from(delta.get_days()) * 86_400 + i128::from(delta.get_seconds());
-        let ns = seconds * i128::from(SECOND_NS) + i128::from(delta.get_microseconds()) * 1_000;
-        return if ns >= 0 { Ok(u64::try_from(ns).unwrap_or(u64::MAX)) } else { Err(out_of_range()) };
-    }
-    match value.extract::<u64>() {
-        Ok(seconds) => Ok(seconds.saturating_mul(SECOND_NS)),
-        Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => Err(type_error(name, value, ALLOWED)),
-        Err(error) if !error.is_instance_of::<PyOverflowError>(value.py()) => Err(error),
-        Err(_) if value.lt(0)? => Err(out_of_range()),
-        Err(_) => Ok(u64::MAX),
+
+    #[cold]
+    fn wrong_type(&self, value: &Bound<'_, PyAny>) -> PyErr {
+        type_error(self.name, value, self.allowed)
     }
 }
 

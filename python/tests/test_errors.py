@@ -6,6 +6,7 @@ import pytest
 import tidegate
 from tidegate import (
     Closed,
+    ConcurrencyLimiter,
     ConfigError,
     ExceedsCapacity,
     InternalError,
@@ -41,12 +42,63 @@ def test_a_refusal_tells_its_figures(clock):
     assert call() == "done"
     with pytest.raises(Refused) as raised:
         call()
-    assert str(raised.value) == "denied: 0 of 4 remaining, retry in 0.5 s"
+    assert str(raised.value) == "refused: 2 tokens asked, 0 of 2 available, retry in 0.5 s: 4/s burst 2"
     assert raised.value.decision.retry_after == 0.5
     with pytest.raises(ExceedsCapacity) as raised:
         limiter.guard(3)(call)()
-    assert str(raised.value) == "exceeds_capacity: 0 of 4 remaining, retry never"
+    assert str(raised.value) == "cost 3 can never be had: 4/s burst 2 holds at most 2"
+
+
+def test_a_refusal_by_a_limit_of_zero_says_so(clock):
+    for limiter, message in (
+        (RateLimiter("0/s", clock=clock), "refused: 1 token asked, and the limit is 0: 0/s"),
+        (ConcurrencyLimiter(0), "refused: 1 permit asked, and the limit is 0"),
+    ):
+        with pytest.raises(Refused) as raised:
+            limiter.guard()(print)()
+        assert type(raised.value) is Refused
+        assert str(raised.value) == message
+
+
+def test_a_refusal_by_one_of_several_quotas_names_it(clock):
+    limiter = RateLimiter("10/s; 5/min burst 3", clock=clock)
+    with pytest.raises(ExceedsCapacity) as raised:
+        limiter.guard(4)(print)()
+    assert str(raised.value) == "cost 4 can never be had: 5/min burst 3 (quotas[1]) holds at most 3"
+    assert limiter.try_acquire(2)
+    with pytest.raises(Refused) as raised:
+        limiter.guard(2)(print)()
+    assert str(raised.value) == "refused: 2 tokens asked, 1 available, retry in 12 s: 5/min burst 3 (quotas[1])"
+
+
+def test_a_refusal_never_tells_a_shorter_wait_than_the_decision(clock):
+    limiter = RateLimiter("3/s burst 1", clock=clock)
+    assert limiter.try_acquire()
+    with pytest.raises(Refused, match=r"retry in 0\.333333334 s: 3/s burst 1$") as raised:
+        limiter.guard()(print)()
+    assert "retry in 0.333333334 s" in str(Refused(raised.value.decision))
+
+
+def test_a_refusal_of_permits_tells_what_is_free_of_how_many():
+    limiter = ConcurrencyLimiter(3)
+    with limiter, pytest.raises(Refused) as raised:
+        limiter.guard(permits=3)(print)()
+    assert str(raised.value) == "refused: 3 permits asked, 2 of 3 available"
+    with limiter.try_acquire(3), pytest.raises(Refused) as raised:
+        limiter.limit = 2
+        limiter.guard()(print)()
+    assert str(raised.value) == "refused: 1 permit asked, 0 of 2 available"
+
+
+def test_a_refusal_made_from_a_decision_alone_measures_by_nothing_that_the_decision_does_not_know(clock):
+    """The limit is no measure of what remains where the burst is another."""
+    limiter = RateLimiter("4/s burst 2", clock=clock)
+    assert limiter.try_acquire(2)
+    assert str(Refused(limiter.decide())) == "denied: 0 available, retry in 0.25 s"
+    assert str(ExceedsCapacity(limiter.decide(3))) == "exceeds_capacity: 0 available, retry never"
+    assert str(Refused(RateLimiter("0/s", clock=clock).decide())) == "denied: the limit is 0"
     assert str(Refused()) == "refused"
+    assert " of " not in repr(limiter.decide())
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
@@ -55,7 +107,7 @@ def test_l6_errors_make_the_round_trip_through_pickle(clock, protocol):
     errors = [
         TidegateError("x"),
         Refused(decision),
-        Refused(None, "denied: 1 permit(s) of 1"),
+        Refused(None, "refused: 1 permit asked, 0 of 1 available"),
         ExceedsCapacity(decision),
         TimedOut("after 1 s"),
         QueueFull("full"),
@@ -73,11 +125,21 @@ def test_l6_errors_make_the_round_trip_through_pickle(clock, protocol):
             assert repr(copy.decision) == repr(error.decision)
 
 
-def test_the_example_of_the_readme_runs():
+@pytest.mark.parametrize(
+    ("quota", "printed"),
+    [
+        ("100/s burst 20", ""),
+        ("1/h burst 5", "429 {'Retry-After': '3600'}\n"),
+        ("0/s", "429 {}\n"),
+    ],
+)
+def test_the_example_of_the_readme_runs_and_has_no_header_for_never(capsys, quota, printed):
     readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
     examples = re.findall(r"^```python\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
     assert len(examples) == 1
-    exec(compile(examples[0], "README.md", "exec"), {})
+    assert examples[0].count("100/s burst 20") == 1
+    exec(compile(examples[0].replace("100/s burst 20", quota), "README.md", "exec"), {})
+    assert capsys.readouterr().out == printed
 
 
 def test_every_public_name_is_there_and_documented():

@@ -59,7 +59,7 @@ def test_the_refusal_of_a_concurrency_limiter_says_whether_waiting_would_help(at
         body()
     assert type(raised.value) is Refused
     assert raised.value.decision is None
-    with pytest.raises(ExceedsCapacity, match=r"^exceeds_capacity: 2 permit\(s\) of 1$"):
+    with pytest.raises(ExceedsCapacity, match=r"^2 permits can never be had: the limit is 1$"):
         at_once.guard(2)(lambda: None)()
 
 
@@ -263,18 +263,50 @@ def test_guards_of_several_limiters_stack_and_a_refusal_inside_gives_back_what_i
     assert at_once.in_flight == 0
 
 
-def test_cost_is_what_is_taken_for_each_call(clock):
+def test_as_many_tokens_or_permits_are_taken_for_each_call_as_the_guard_says(clock):
     rate = RateLimiter("10/s", clock=clock)
     assert rate.guard(4)(lambda: rate.peek().remaining)() == 6
     limiter = ConcurrencyLimiter(5)
-    assert limiter.guard(cost=3)(lambda: limiter.in_flight)() == 3
+    assert limiter.guard(permits=3)(lambda: limiter.in_flight)() == 3
     assert limiter.in_flight == 0
 
 
-@pytest.mark.parametrize("cost", [0, -1, 2**53, 2**64, 1.5, True, None, "1", print])
-def test_a1_a_wrong_cost_is_named_when_the_guard_is_made(limiter, cost):
-    with pytest.raises((ValueError, TypeError), match=r"^cost: got .*; allowed: .*1 to 9007199254740991$"):
-        limiter.guard(cost)
+def test_a_guard_takes_its_number_under_the_name_that_try_acquire_has(clock):
+    rate, at_once = RateLimiter("10/s", clock=clock), ConcurrencyLimiter(5)
+    with pytest.raises(TypeError, match="permits"):
+        rate.guard(permits=1)
+    with pytest.raises(TypeError, match="cost"):
+        at_once.guard(cost=1)
+
+
+@pytest.mark.parametrize("number", [0, -1, 2**53, 2**64, 1.5, True, None, "1"])
+def test_a1_a_wrong_number_is_named_when_the_guard_is_made(limiter, number):
+    name = "cost" if isinstance(limiter, RateLimiter) else "permits"
+    with pytest.raises((ValueError, TypeError), match=rf"^{name}: got .*; allowed: .*1 to 9007199254740991$"):
+        limiter.guard(number)
+
+
+class Callable:
+    def __call__(self):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (print, "function"),
+        (lambda: None, "function"),
+        (functools.partial(print), "function"),
+        (staticmethod(print), "function"),
+        (classmethod(print), "function"),
+        (Callable(), "function"),
+        (Callable, "class"),
+    ],
+)
+def test_a_guard_without_parentheses_is_told_as_what_it_is(limiter, function, kind):
+    with pytest.raises(TypeError, match=rf"^guard: got a {kind}; allowed: @limiter\.guard\(\)$"):
+        limiter.guard(function)
+    assert limiter.stats().allowed == 0
 
 
 @pytest.mark.parametrize("function", [None, 5, "body"])

@@ -42,7 +42,7 @@ def length(text: str) -> int:
     return len(text)
 
 
-@at_once.guard()
+@at_once.guard(permits=2)
 async def fetch(url: str) -> bytes:
     return url.encode()
 
@@ -77,6 +77,8 @@ MISUSE = {
     "Quota(1, 1).limit = 5": "misc",
     "ConcurrencyLimiter(4).try_acquire().release()": "union-attr",
     "RateLimiter('5/s').guard()(print)(1, nothing=2)": "call-overload",
+    "RateLimiter('5/s').guard(print)": "arg-type",
+    "ConcurrencyLimiter(4).guard(cost=2)": "call-arg",
 }
 
 

@@ -34,7 +34,7 @@ def test_refuses_at_once_where_no_permit_is_free():
     assert not entered
     assert type(raised.value) is Refused
     assert raised.value.decision is None
-    assert str(raised.value) == "denied: 1 permit(s) of 1"
+    assert str(raised.value) == "refused: 1 permit asked, 0 of 1 available"
     assert limiter.in_flight == 0
 
 

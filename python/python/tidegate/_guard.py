@@ -26,9 +26,9 @@ def tokens(limiter: RateLimiter, cost: int) -> Callable[[F], F]:
     return _decorator(admit)
 
 
-def permits(limiter: ConcurrencyLimiter, cost: int) -> Callable[[F], F]:
+def permits(limiter: ConcurrencyLimiter, number: int) -> Callable[[F], F]:
     """The decorator that holds permits while the body runs."""
-    return _decorator(functools.partial(limiter._admit, cost))
+    return _decorator(functools.partial(limiter._admit, number))
 
 
 def _decorator(admit: Admit) -> Callable[[F], F]:

@@ -28,7 +28,8 @@ class Quota:
     """What a rate limiter enforces: `limit` tokens per `per` seconds, and how.
 
     limit: tokens per period, 0 to 2**53-1; 0 refuses all.
-    per: the period, in seconds (int or float, rounded up to nanoseconds) or as a timedelta; 1 ns to 2 years.
+    per: the period, in seconds (int or float) or as a timedelta: above 0, up to 730 days. It is rounded up to whole
+    nanoseconds, so that the shortest is 1 ns.
     burst: the most tokens at once, for gcra only; the limit where it is None.
     algorithm: "gcra" (token bucket), "fixed_window", "sliding_window" or "sliding_log".
     anchor: where fixed windows begin: "first" (at the first admitted call) or "clock" (at multiples of the period since
@@ -53,7 +54,7 @@ class Quota:
 
         The text is limit ("/" | "per") [count] unit ["burst" burst] [algorithm] ["anchor" anchor]; units are ns,
         us, ms, s, sec, second(s), min, minute(s), h, hour(s), d, day(s), w, week(s).
-        Raises ConfigError, showing the text and the grammar.
+        Raises ConfigError, showing the text and the grammar. Several quotas in one text are for parse_list().
         """
 
     @classmethod
@@ -125,7 +126,7 @@ class Decision:
     @property
     def retry_after_seconds(self) -> int | None:
         """Whole seconds until the same call would be admitted, rounded up, as an HTTP header Retry-After has them:
-        0 when allowed, at least 1 when refused, None for never.
+        0 when allowed, at least 1 when refused, None for never: leave the header out then.
         """
 
     @property
@@ -181,7 +182,8 @@ class RateLimiter:
     """Decides whether work may go ahead, by one or several quotas that all must admit.
 
     quotas: a Quota, its text ("100/s burst 20", several joined by ";"), or a list of 1 to 16 of them.
-    clock: a ManualClock, for tests; the machine's monotonic clock where it is None.
+    clock: a ManualClock, for tests; the machine's monotonic clock where it is None. The first limiter of a process on
+    that clock may take up to 200 ms to build, once: it calibrates the clock.
 
     Every method may be called from any thread at once; each decision is one atomic step. A cost is a number of tokens,
     1 to 2**53-1. A wrong value raises ConfigError (a ValueError), a wrong type TypeError; nothing is taken then.
@@ -269,11 +271,13 @@ class ConcurrencyLimiter:
 
     limit: 0 to 2**31-1; 0 refuses all.
     track_hold_time: whether stats() tells how long permits are held, at the price of two clock readings each.
-    clock: the clock of the hold times: a ManualClock, for tests, or None for the machine's monotonic clock.
+    clock: the clock of the hold times: a ManualClock, for tests, or None for the machine's monotonic clock. The first
+    limiter of a process on that clock may take up to 200 ms to build, once: it calibrates the clock.
 
-    `with limiter:` holds one permit, which it yields, and raises Refused at once where none is free. Blocks may be
-    nested and overlap on threads, in tasks and in generators. Every method may be called from any thread at once. A
-    wrong value raises ConfigError (a ValueError), a wrong type TypeError; nothing is taken then.
+    `with limiter:` holds one permit, which it yields, and raises Refused at once where none is free. An exception that
+    leaves the block counts as failed work in stats(). Blocks may be nested and overlap on threads, in tasks and in
+    generators. Every method may be called from any thread at once. A wrong value raises ConfigError (a ValueError), a
+    wrong type TypeError; nothing is taken then.
     """
 
     def __new__(
@@ -282,12 +286,12 @@ class ConcurrencyLimiter:
     def try_acquire(self, permits: SupportsIndex = 1) -> Permit | None:
         """Takes so many permits if all can be had now, and lends them as one Permit; None if not."""
 
-    def guard(self, cost: SupportsIndex = 1) -> Callable[[_F], _F]:
-        """Makes a decorator: the function's body runs only if cost permits can be had when it starts, else Refused
-        is raised. They are held until the body ends.
+    def guard(self, permits: SupportsIndex = 1) -> Callable[[_F], _F]:
+        """Makes a decorator: the function's body runs only if so many permits can be had when it starts, else Refused
+        is raised. They are held until the body ends; an exception that leaves it counts as failed work.
 
         For functions, async functions, generators, async generators and methods. ExceedsCapacity, a Refused, is
-        raised where cost is more than the limit.
+        raised where permits is more than the limit.
         """
 
     def _admit(self, permits: int) -> Permit:

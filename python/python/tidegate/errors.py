@@ -43,7 +43,10 @@ class Closed(TidegateError):
 
 
 class ConfigError(TidegateError, ValueError):
-    """A wrong value: which `argument`, its `value` as text, and what is `allowed`. The call changed nothing."""
+    """A wrong value: which `argument`, its `value` as text, and what is `allowed`. The call changed nothing.
+
+    Within a list of quotas the argument has its place: `quotas[1]`, or `quotas[1].limit` for a part of that quota.
+    """
 
     argument: str
     value: str
@@ -64,7 +67,10 @@ class InternalError(TidegateError, RuntimeError):
 
 
 def _told(decision: Decision | None) -> str:
+    """What a refusal says that was made from a decision alone; a limiter's own also say what was asked."""
     if decision is None:
         return "refused"
-    retry = "never" if decision.retry_after == math.inf else f"in {decision.retry_after:g} s"
-    return f"{decision.status}: {decision.remaining} of {decision.limit} remaining, retry {retry}"
+    if decision.limit == 0:
+        return f"{decision.status}: the limit is 0"
+    retry = "never" if decision.retry_after == math.inf else f"in {decision.retry_after} s"
+    return f"{decision.status}: {decision.remaining} available, retry {retry}"

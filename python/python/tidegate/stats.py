@@ -30,9 +30,9 @@ class ConcurrencyStats:
     denied: int
     """Calls that were refused, for now or for ever."""
     released_ok: int
-    """Releases whose work went well."""
+    """Releases whose work went well: release(), and blocks and guarded functions that ended."""
     released_failed: int
-    """Releases whose work failed."""
+    """Releases whose work failed: release(ok=False), and blocks and guarded functions that an exception left."""
     hold_time_total: float | None
     """How long permits were held in total, in seconds, rounded up."""
     hold_time_max: float | None
