@@ -49,7 +49,7 @@ COLUMNS = (
 def command(language):
     """The command line of one demo, from the root of the project."""
     if language == "java":
-        jars = [jar for jar in glob.glob("java/target/tidegate-*.jar", root_dir=ROOT) if "-sources" not in jar]
+        jars = glob.glob("java/target/tidegate-*[0-9].jar", root_dir=ROOT)
         return ["java", "-cp", os.pathsep.join(jars), "demo/Demo.java"]
     return {
         "rust": ["target/release/examples/demo"],

@@ -45,7 +45,7 @@ def commands(tag, code):
         return [["node", "example.cjs"]], folder
     if tag == "java":
         (folder / "Example.java").write_text(code)
-        jars = [jar for jar in glob.glob(f"{ROOT}/java/target/tidegate-*.jar") if "-sources" not in jar]
+        jars = glob.glob(f"{ROOT}/java/target/tidegate-*[0-9].jar")
         return [["java", "-cp", os.pathsep.join(jars), "Example.java"]], folder
     if tag == "rust":
         (folder / "src").mkdir()

@@ -55,11 +55,7 @@ impl FromStr for Algorithm {
             "fixed_window" => Ok(Self::FixedWindow),
             "sliding_window" => Ok(Self::SlidingWindow),
             "sliding_log" => Ok(Self::SlidingLog),
-            _ => Err(Error::option(
-                "algorithm",
-                format_args!("{name:?}"),
-                "gcra, fixed_window, sliding_window, sliding_log",
-            )),
+            _ => Err(Error::option("algorithm", text::quoted(name), "gcra, fixed_window, sliding_window, sliding_log")),
         }
     }
 }
@@ -93,7 +89,7 @@ impl FromStr for Anchor {
         match name {
             "first" => Ok(Self::First),
             "clock" => Ok(Self::Clock),
-            _ => Err(Error::option("anchor", format_args!("{name:?}"), "first, clock")),
+            _ => Err(Error::option("anchor", text::quoted(name), "first, clock")),
         }
     }
 }

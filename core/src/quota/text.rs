@@ -107,7 +107,7 @@ impl FromStr for Quota {
 }
 
 /// At most 100 characters of a text, in quotes.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     match text.char_indices().nth(100) {
         None => format!("{text:?}"),
         Some((end, _)) => format!("{:?}… ({} bytes)", &text[..end], text.len()),
