@@ -13,16 +13,16 @@ const RACE_WINDOWS = 4; // They open at 0, 1, 2 and 3 s.
 const atOnce = new ConcurrencyLimiter(4);
 const visits = new RateLimiter({ limit: 3, perMs: 2_000, algorithm: 'fixed_window' });
 
-/** Answers a request; `retryAfterMs` goes into the header in whole seconds, never too few. */
-function answer(response, status, retryAfterMs) {
-  const headers = retryAfterMs === undefined ? {} : { 'Retry-After': Math.ceil(retryAfterMs / 1000) };
+/** Answers a request; without seconds, or with null for never, there is no Retry-After header. */
+function answer(response, status, retryAfterSeconds = null) {
+  const headers = retryAfterSeconds === null ? {} : { 'Retry-After': retryAfterSeconds };
   response.writeHead(status, headers).end();
 }
 
 const routes = {
   '/limit': async (response) => {
     const permit = atOnce.tryAcquire();
-    if (!permit) return answer(response, 429, WORK_MS); // A permit comes back when somebody's work is done.
+    if (!permit) return answer(response, 429, Math.ceil(WORK_MS / 1000)); // A permit comes back when somebody's work is done.
     try {
       await sleep(WORK_MS);
     } finally {
@@ -32,9 +32,9 @@ const routes = {
   },
   '/nolimit': (response) => answer(response, 200),
   '/visit': (response) => {
-    const { allowed, retryAfterMs } = visits.decide();
+    const { allowed, retryAfterSeconds } = visits.decide();
     if (allowed) answer(response, 200);
-    else answer(response, 429, retryAfterMs);
+    else answer(response, 429, retryAfterSeconds);
   },
 };
 

@@ -1,1 +1,4 @@
+import tidegate = require('./index.js');
+
 export * from './index.js';
+export default tidegate;

@@ -16,14 +16,27 @@ export type Anchor = 'first' | 'clock';
 /** What became of a call. */
 export type Status = 'allowed' | 'denied' | 'exceeds_capacity';
 
-/** A quota by its parts: `limit` tokens per `perMs` milliseconds (or `periodNs` nanoseconds). */
-export interface QuotaParts {
+/** A quota by its parts: `limit` tokens per `perMs` milliseconds, or per `periodNs` nanoseconds. */
+export type QuotaParts = QuotaBounds & (PeriodMs | PeriodNs);
+
+/** A period in milliseconds. */
+export interface PeriodMs {
+  /** The period in milliseconds, above 0 and at most 2 years. Fractions of a nanosecond are rounded up. */
+  readonly perMs: number;
+  readonly periodNs?: undefined;
+}
+
+/** A period in nanoseconds. */
+export interface PeriodNs {
+  readonly perMs?: undefined;
+  /** The period in nanoseconds: a bigint, or a number up to 2⁵³−1. */
+  readonly periodNs: bigint | number;
+}
+
+/** What a quota bounds, in each period. */
+export interface QuotaBounds {
   /** Tokens per period: a whole number from 0 to 2⁵³−1. 0 denies all. */
   readonly limit: number;
-  /** The period in milliseconds, above 0 and at most 2 years. Fractions of a nanosecond are rounded up. */
-  readonly perMs?: number | undefined;
-  /** The period in nanoseconds, in place of `perMs`: a bigint, or a number up to 2⁵³−1. */
-  readonly periodNs?: bigint | number | undefined;
   /** The most tokens that may be spent at once: 1 to 2⁵³−1, by default `limit`. Only with `gcra`. */
   readonly burst?: number | undefined;
   /** By default `gcra`. */
@@ -73,7 +86,15 @@ export class Quota {
   readonly anchor: Anchor;
   /** The canonical text, which parses back to an equal quota. */
   toString(): string;
+  /** The parts for JSON.stringify: `periodNs` as a decimal string. To read a quota back, write its text. */
+  toJSON(): Json<Quota>;
 }
+
+/** The fields of `T` as JSON.stringify gets them: BigInts, which JSON lacks, as decimal strings. It writes Infinity as null. */
+export type Json<T> = {
+  [K in keyof T as NonNullable<T[K]> extends (...args: never[]) => unknown ? never : K]: JsonValue<T[K]>;
+};
+export type JsonValue<V> = V extends bigint ? string : V;
 
 /**
  * The answer of a rate limiter to one call, with its figures. Immutable. Always truthy: look at `allowed`.
@@ -94,6 +115,11 @@ export class Decision {
    * this length is never too early. 0 when allowed, `Infinity` for never.
    */
   readonly retryAfterMs: number;
+  /**
+   * The same in whole seconds, rounded up, as a Retry-After header takes it: 0 when allowed, at least 1 when refused, `null`
+   * for never. Leave the header out when it is null: there is no time to name.
+   */
+  readonly retryAfterSeconds: number | null;
   /** The same, exact: waiting one nanosecond less is refused. {@link NEVER_NS} for never. */
   readonly retryAfterNs: bigint;
   /** Milliseconds until nothing counts any more if nobody asks, rounded up to whole ones; the longest over all quotas. */
@@ -105,15 +131,24 @@ export class Decision {
    * with the least remaining.
    */
   readonly quota: number;
+  /** The fields for JSON.stringify: exact times as decimal strings. Milliseconds that are never become null. */
+  toJSON(): Json<Decision>;
 }
 
 /** `retryAfterNs` of what will never be admitted: 2⁶⁴−1. */
 export const NEVER_NS: bigint;
 
 export interface RateLimiterOptions {
-  /** A clock of yours, for tests. By default the machine's monotonic clock. */
+  /**
+   * A clock of yours, for tests. By default the machine's monotonic clock, which is calibrated once in a process: the first
+   * limiter on it may take up to 200 ms to build.
+   */
   readonly clock?: ManualClock | undefined;
 }
+
+/** A function that a guard takes and returns. */
+// biome-ignore lint/suspicious/noExplicitAny: with never, TypeScript before 5.4 refuses parameters that have a default
+export type AnyFunction = (this: any, ...args: any[]) => unknown;
 
 /** What a rate limiter has done since it was built, in calls. */
 export interface RateStats {
@@ -169,10 +204,9 @@ export class RateLimiter {
    * charged, with the first `next()`. An async function that is refused rejects, any other throws:
    * a {@link RefusedError}, or an {@link ExceedsCapacityError}.
    */
-  guard<F extends (this: never, ...args: never[]) => unknown>(
-    fn: F,
-    options?: { readonly cost?: number | undefined },
-  ): F;
+  guard<F extends AnyFunction>(fn: F, options?: { readonly cost?: number | undefined }): F;
+  /** What it enforces, such as `RateLimiter(100/s burst 20)`; so console.log shows it. */
+  toString(): string;
 }
 
 /**
@@ -192,12 +226,14 @@ export class Permit {
   release(ok?: boolean): void;
   /** Releases what is still held: `using permit = …` may be left after `release()`. Where `Symbol.dispose` exists. */
   [Symbol.dispose](): void;
+  /** How it stands, such as `Permit(1, held)`; so console.log shows it. */
+  toString(): string;
 }
 
 export interface ConcurrencyLimiterOptions {
   /** Measures how long permits are held: two clock readings for each. By default false. */
   readonly trackHoldTime?: boolean | undefined;
-  /** The clock for hold times. By default the machine's monotonic clock. */
+  /** The clock for hold times. By default the machine's monotonic clock, as for {@link RateLimiterOptions}. */
   readonly clock?: ManualClock | undefined;
 }
 
@@ -222,6 +258,8 @@ export interface ConcurrencyStats {
   readonly holdTimeMaxMs?: number;
   /** The same in nanoseconds. */
   readonly holdTimeMaxNs?: bigint;
+  /** The figures for JSON.stringify, nanoseconds as decimal strings; only with `trackHoldTime`. A copy by spread has none. */
+  readonly toJSON?: () => Json<ConcurrencyStats>;
 }
 
 /** What to take for a call of a guarded function or of {@link ConcurrencyLimiter.run}. */
@@ -235,9 +273,15 @@ export interface PermitsOptions {
  *
  * @example
  * const limiter = new ConcurrencyLimiter(4);
- * const permit = limiter.tryAcquire();
- * if (permit) {
- *   try { await work(); } finally { permit.release(); }
+ * using permit = limiter.tryAcquire(); // released at the end of the scope
+ * if (permit) await work();
+ *
+ * @example
+ * const permit = limiter.tryAcquire(); // the same where there is no `using`
+ * try {
+ *   if (permit) await work();
+ * } finally {
+ *   permit?.release();
  * }
  */
 export class ConcurrencyLimiter {
@@ -248,10 +292,10 @@ export class ConcurrencyLimiter {
    */
   constructor(limit: number, options?: ConcurrencyLimiterOptions);
   /**
-   * Takes permits if all can be had now, else returns false.
+   * Takes permits if all can be had now, else returns null.
    * @param permits a whole number from 1 to 2⁵³−1, by default 1; another number is a RangeError, anything else a TypeError
    */
-  tryAcquire(permits?: number): Permit | false;
+  tryAcquire(permits?: number): Permit | null;
   /** Permits that may be out at once. Setting it never blocks; permits that are out stay out. */
   get limit(): number;
   set limit(limit: number);
@@ -271,14 +315,18 @@ export class ConcurrencyLimiter {
    * generator ends. An async function that is refused rejects, any other throws: a {@link RefusedError}, or an
    * {@link ExceedsCapacityError}.
    */
-  guard<F extends (this: never, ...args: never[]) => unknown>(fn: F, options?: PermitsOptions): F;
+  guard<F extends AnyFunction>(fn: F, options?: PermitsOptions): F;
+  /** How it stands, such as `ConcurrencyLimiter(2 of 4 out)`; so console.log shows it. */
+  toString(): string;
 }
 
 /**
  * A clock that moves only when told, for tests. Starts at 0, which is the Unix epoch, never goes back, and stops at
- * 2⁶⁴−1 ns. A time that is no number or bigint is a TypeError, one out of range a RangeError.
+ * 2⁶⁴−1 ns, whatever is added. A time that is no number or bigint is a TypeError; one that is negative, NaN or infinite is a
+ * RangeError.
  */
 export class ManualClock {
+  constructor();
   /** Moves the clock on by milliseconds. Fractions of a nanosecond are rounded up. */
   advance(ms: number): void;
   /** Moves the clock on by nanoseconds: a bigint, or a number up to 2⁵³−1. */
@@ -292,13 +340,16 @@ export class ManualClock {
   setNs(ns: bigint | number): void;
   /** The clock's time in nanoseconds. */
   nowNs(): bigint;
+  /** Its time, such as `ManualClock(5 ns)`; so console.log shows it. */
+  toString(): string;
 }
 
 /**
  * Every error of this package is an instance of TidegateError: wrong arguments too, which are RangeErrors and TypeErrors as
  * everywhere in Node.
  *
- * Texts about arguments read `ARGUMENT: got VALUE; allowed: WHAT`.
+ * Texts about arguments read `ARGUMENT: got VALUE; allowed: WHAT`. What is wrong in a list or in options is named with its
+ * place: `quotas[1]`, `quotas[1].limit`, `options.clok`.
  */
 export class TidegateError extends Error {
   constructor(message?: string, code?: string, options?: { cause?: unknown });
@@ -310,6 +361,10 @@ export class TidegateError extends Error {
   readonly code: string;
   /** The argument that was wrong, if one was. */
   readonly argument?: string;
+  /** Its value, as text. */
+  readonly value?: string;
+  /** What would have been allowed. */
+  readonly allowed?: string;
 }
 
 /** A guarded call was refused. */
@@ -355,4 +410,8 @@ export class ConfigError extends RangeError {
   readonly code: 'ERR_TIDEGATE_CONFIG';
   /** The part that was wrong. */
   readonly argument: string;
+  /** Its value, as text. */
+  readonly value: string;
+  /** What would have been allowed. */
+  readonly allowed: string;
 }

@@ -18,3 +18,5 @@ export const {
   TidegateError,
   TimedOutError,
 } = tidegate;
+
+export default tidegate;

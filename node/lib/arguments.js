@@ -53,19 +53,19 @@ function periodFromNs(name, value) {
   return nanoseconds(name, value, (ns) => ns >= 1, allowed, misconfigured);
 }
 
-/** A time of a clock in milliseconds, as nanoseconds. */
+/** A time of a clock in milliseconds, as nanoseconds: at most the last one. */
 function timeFromMs(name, value) {
-  const most = Math.floor(Number(LAST_NS) / NS_PER_MS);
-  const allowed = `a number of milliseconds from 0 to ${most}`;
+  const allowed = 'a number of milliseconds, 0 or above and finite';
   if (typeof value !== 'number') throw wrongType(name, value, allowed);
-  if (!(value >= 0 && value <= most)) throw outOfRange(name, value, allowed);
-  return nsFromMs(value);
+  if (!(value >= 0 && value < Infinity)) throw outOfRange(name, value, allowed);
+  return value * NS_PER_MS >= Number(LAST_NS) ? LAST_NS : nsFromMs(value);
 }
 
-/** A time of a clock in nanoseconds. */
+/** A time of a clock in nanoseconds: at most the last one. */
 function timeFromNs(name, value) {
-  const allowed = `a bigint from 0 to ${LAST_NS}, or a whole number from 0 to ${MOST}`;
-  return nanoseconds(name, value, (ns) => ns >= 0 && ns <= LAST_NS, allowed, outOfRange);
+  const allowed = `a bigint from 0, or a whole number from 0 to ${MOST}`;
+  const ns = nanoseconds(name, value, (ns) => ns >= 0, allowed, outOfRange);
+  return ns < LAST_NS ? ns : LAST_NS;
 }
 
 /** A bigint, or a number that is exact. */
@@ -93,11 +93,23 @@ function callable(name, value) {
   return value;
 }
 
+/** Options: a plain object. One of a class, such as a clock that was meant to be an option, would have none of them. */
+function options(value, known) {
+  if (!isPlain(value)) throw wrongType('options', value, `a plain object { ${known.join(', ')} }`);
+  return record('options', value, known);
+}
+
+/** Whether this is an object as `{}` makes it, in whichever realm. */
+function isPlain(value) {
+  if (value === null || typeof value !== 'object') return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
 /** An object whose properties are all known: a name that is misspelt is not to be passed over. */
 function record(name, value, known) {
-  if (value === null || typeof value !== 'object') throw wrongType(name, value, `an object with ${known.join(', ')}`);
   for (const property of Object.keys(value)) {
-    if (!known.includes(property)) throw wrongType(property, value[property], `one of ${known.join(', ')}`);
+    if (!known.includes(property)) throw wrongType(`${name}.${property}`, value[property], known.join(', '));
   }
   return value;
 }
@@ -114,5 +126,6 @@ module.exports = {
   oneOf,
   boolean,
   callable,
+  options,
   record,
 };

@@ -3,6 +3,7 @@
 const { timeFromMs, timeFromNs } = require('./arguments.js');
 const { attempt, wrongType } = require('./errors.js');
 const native = require('./native.js');
+const { printsAsText } = require('./printing.js');
 
 /** The handle of a clock, or undefined for the machine's. */
 let clockHandle;
@@ -18,6 +19,12 @@ class ManualClock {
       }
       return clock.#handle;
     };
+  }
+
+  constructor(...unexpected) {
+    if (unexpected.length > 0) {
+      throw wrongType('ManualClock', unexpected[0], 'no argument: it starts at 0, and set or setNs puts it elsewhere');
+    }
   }
 
   advance(ms) {
@@ -40,6 +47,10 @@ class ManualClock {
     return attempt(() => native.clockNow(this.#handle));
   }
 
+  toString() {
+    return `ManualClock(${this.nowNs()} ns)`;
+  }
+
   #advance(ns) {
     attempt(() => native.clockAdvance(this.#handle, ns));
   }
@@ -48,5 +59,7 @@ class ManualClock {
     attempt(() => native.clockSet(this.#handle, ns));
   }
 }
+
+printsAsText(ManualClock);
 
 module.exports = { ManualClock, clockHandle };

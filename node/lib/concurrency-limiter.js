@@ -1,11 +1,12 @@
 'use strict';
 
-const { boolean, callable, count, record, whole, wrongCount } = require('./arguments.js');
+const { boolean, callable, count, options: checked, whole, wrongCount } = require('./arguments.js');
 const { clockHandle } = require('./clock.js');
 const { ExceedsCapacityError, RefusedError, attempt, fromNative, misconfigured } = require('./errors.js');
 const { during, guarded } = require('./guard.js');
 const native = require('./native.js');
 const { permit } = require('./permit.js');
+const { printsAsText, toJson } = require('./printing.js');
 
 const { concurrencyTryAcquire } = native;
 
@@ -16,7 +17,7 @@ class ConcurrencyLimiter {
 
   constructor(limit, options = {}) {
     whole('limit', limit, 0, MOST_PERMITS, misconfigured);
-    const { trackHoldTime = false, clock } = record('options', options, ['trackHoldTime', 'clock']);
+    const { trackHoldTime = false, clock } = checked(options, ['trackHoldTime', 'clock']);
     boolean('trackHoldTime', trackHoldTime);
     this.#handle = attempt(() => native.concurrencyLimiter(limit, trackHoldTime, clockHandle(clock)));
   }
@@ -28,7 +29,7 @@ class ConcurrencyLimiter {
     } catch (error) {
       throw fromNative(error, () => wrongCount('permits', permits));
     }
-    return taken === false ? false : permit(this.#handle, permits, taken);
+    return taken === false ? null : permit(this.#handle, permits, taken);
   }
 
   get limit() {
@@ -51,8 +52,10 @@ class ConcurrencyLimiter {
   stats() {
     const stats = attempt(() => native.concurrencyStats(this.#handle));
     if (stats.holdTimeTotalNs === undefined) return stats;
-    const [holdTimeTotalMs, holdTimeMaxMs] = [stats.holdTimeTotalNs, stats.holdTimeMaxNs].map((ns) => Number(ns) / 1e6);
-    return { ...stats, holdTimeTotalMs, holdTimeMaxMs };
+    stats.holdTimeTotalMs = Number(stats.holdTimeTotalNs) / 1e6;
+    stats.holdTimeMaxMs = Number(stats.holdTimeMaxNs) / 1e6;
+    // Not a class, nor enumerable: these are figures, equal to an object of the same figures.
+    return Object.defineProperty(stats, 'toJSON', { value: () => toJson(stats), configurable: true, writable: true });
   }
 
   async run(fn, options = {}) {
@@ -67,23 +70,30 @@ class ConcurrencyLimiter {
     return guarded(fn, () => this.#enter(permits));
   }
 
+  toString() {
+    return `ConcurrencyLimiter(${this.inFlight} of ${this.limit} out)`;
+  }
+
   /** Takes a permit or throws the refusal; returns how to leave. */
   #enter(permits) {
     const held = this.tryAcquire(permits);
     if (held) return (ok) => held.release(ok);
-    const { limit } = this;
-    if (limit > 0 && permits > limit) {
-      throw new ExceedsCapacityError(`${permits} permits are more than the limit of ${limit} can ever grant.`);
-    }
-    throw new RefusedError(
-      `Refused by the concurrency limiter: all but ${this.available} of ${limit} permits are out.`,
-    );
+    throw refusal(permits, this);
   }
 }
 
+function refusal(permits, { limit, available }) {
+  const asked = `${permits} ${permits === 1 ? 'permit' : 'permits'}`;
+  if (limit === 0) return new RefusedError(`refused: ${asked} asked, the limit is 0`);
+  if (permits > limit) return new ExceedsCapacityError(`${asked} can never be had: the limit is ${limit}`);
+  return new RefusedError(`refused: ${asked} asked, ${available} of ${limit} available`);
+}
+
 function permitsOf(options) {
-  const { permits = 1 } = record('options', options, ['permits']);
+  const { permits = 1 } = checked(options, ['permits']);
   return count('permits', permits);
 }
+
+printsAsText(ConcurrencyLimiter);
 
 module.exports = { ConcurrencyLimiter };

@@ -1,6 +1,7 @@
 'use strict';
 
 const { spent, wrongType } = require('./errors.js');
+const { toJson } = require('./printing.js');
 
 const STATUS = ['allowed', 'denied', 'exceeds_capacity'];
 const NEVER_NS = 2n ** 64n - 1n;
@@ -28,6 +29,7 @@ class Decision {
     this.limit = doubles[2];
     this.remaining = doubles[3];
     this.retryAfterMs = doubles[4];
+    this.retryAfterSeconds = this.retryAfterMs === Infinity ? null : Math.ceil(this.retryAfterMs / 1000);
     this.retryAfterNs = integers[0];
     this.resetAfterMs = doubles[5];
     this.resetAfterNs = integers[1];
@@ -37,6 +39,10 @@ class Decision {
       this.#limiter = limiter;
       this.#grant = { cost, grantedAtNs: integers[2], resetCount: Number(integers[3]) };
     }
+  }
+
+  toJSON() {
+    return toJson(this);
   }
 
   static {

@@ -63,7 +63,8 @@ class InternalError extends TidegateError {
 class ConfigError extends RangeError {
   constructor(message) {
     super(message);
-    argument(this, 'ERR_TIDEGATE_CONFIG');
+    this.code = 'ERR_TIDEGATE_CONFIG';
+    argumentErrors.add(this);
   }
 }
 
@@ -80,16 +81,11 @@ for (const type of [
   Object.defineProperty(type.prototype, 'name', { value: type.name, configurable: true, writable: true });
 }
 
-/** Marks an error `ARGUMENT: got VALUE; allowed: WHAT` as ours. */
-function argument(error, code) {
-  error.code = code;
-  error.argument = /^(\w+): got /.exec(error.message)?.[1];
+/** A wrong argument, as an error `ARGUMENT: got VALUE; allowed: WHAT` that also bears the three apart. `value` is text. */
+function mistake(type, code, argument, value, allowed) {
+  const error = new type(`${argument}: got ${value}; allowed: ${allowed}`);
   argumentErrors.add(error);
-  return error;
-}
-
-function mistake(name, value, allowed) {
-  return `${name}: got ${shown(value)}; allowed: ${allowed}`;
+  return Object.assign(error, { code, argument, value, allowed });
 }
 
 /** A value in one line, without running code of its own. */
@@ -99,24 +95,34 @@ function shown(value) {
 
 /** A value of the right type that is not allowed. */
 function outOfRange(name, value, allowed) {
-  return argument(new RangeError(mistake(name, value, allowed)), 'ERR_TIDEGATE_OUT_OF_RANGE');
+  return mistake(RangeError, 'ERR_TIDEGATE_OUT_OF_RANGE', name, shown(value), allowed);
 }
 
 /** The same for what limiters are built from. */
 function misconfigured(name, value, allowed) {
-  return new ConfigError(mistake(name, value, allowed));
+  return mistake(ConfigError, 'ERR_TIDEGATE_CONFIG', name, shown(value), allowed);
 }
 
 /** A value of a wrong type. */
 function wrongType(name, value, allowed) {
-  return argument(new TypeError(mistake(name, value, allowed)), 'ERR_TIDEGATE_INVALID_TYPE');
+  return mistake(TypeError, 'ERR_TIDEGATE_INVALID_TYPE', name, shown(value), allowed);
 }
 
-/** A permit or decision whose time is over. */
+/** A permit or decision whose time is over: of the right type, and not a wrong argument in Node's sense. */
 function spent(name, value, allowed) {
   const error = new TidegateError(`${name}: got ${value}; allowed: ${allowed}`, `ERR_TIDEGATE_${name.toUpperCase()}`);
-  error.argument = name;
-  return error;
+  return Object.assign(error, { argument: name, value, allowed });
+}
+
+/** What `read` returns. A mistake in it is told as one at `place`, such as `quotas[1]`, or in a part of it. */
+function at(place, read) {
+  try {
+    return read();
+  } catch (error) {
+    if (!argumentErrors.has(error) || error.argument === undefined) throw error;
+    const part = error.argument.replace(/^quota\b\.?/, '');
+    throw mistake(error.constructor, error.code, part ? `${place}.${part}` : place, error.value, error.allowed);
+  }
 }
 
 /** What the native library threw, as one of ours. `wrongArgument` makes the error where it told no more than that. */
@@ -124,7 +130,9 @@ function fromNative(error, wrongArgument) {
   if (error?.code === 'GenericFailure')
     return new InternalError(`a fault inside tidegate: ${error.message}`, { cause: error });
   if (error?.code !== 'InvalidArg') return error;
-  return wrongArgument ? wrongArgument() : new ConfigError(error.message);
+  if (wrongArgument) return wrongArgument();
+  const told = /^(\w+): got (.*); allowed: (.*)$/s.exec(error.message);
+  return told ? mistake(ConfigError, 'ERR_TIDEGATE_CONFIG', ...told.slice(1)) : error;
 }
 
 /** Calls the native library where no cost or permit is at stake. */
@@ -149,6 +157,7 @@ module.exports = {
   misconfigured,
   wrongType,
   spent,
+  at,
   fromNative,
   attempt,
 };

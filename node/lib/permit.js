@@ -3,6 +3,7 @@
 const { boolean } = require('./arguments.js');
 const { fromNative, spent, wrongType } = require('./errors.js');
 const { concurrencyRelease } = require('./native.js');
+const { printsAsText } = require('./printing.js');
 
 const OURS = Symbol('made by a limiter');
 
@@ -52,6 +53,10 @@ class Permit {
     }
   }
 
+  toString() {
+    return `Permit(${this.permits}, ${this.released ? 'released' : 'held'})`;
+  }
+
   static {
     if (Symbol.dispose) {
       Object.defineProperty(Permit.prototype, Symbol.dispose, {
@@ -64,6 +69,8 @@ class Permit {
     }
   }
 }
+
+printsAsText(Permit);
 
 const permit = (limiter, permits, taken) => new Permit(OURS, limiter, permits, taken);
 

@@ -1,8 +1,9 @@
 'use strict';
 
 const { MOST, oneOf, periodFromMs, periodFromNs, record, whole } = require('./arguments.js');
-const { attempt, misconfigured, wrongType } = require('./errors.js');
+const { at, attempt, misconfigured, wrongType } = require('./errors.js');
 const native = require('./native.js');
+const { toJson } = require('./printing.js');
 
 const PARTS = ['limit', 'perMs', 'periodNs', 'burst', 'algorithm', 'anchor'];
 const ALGORITHMS = ['gcra', 'fixed_window', 'sliding_window', 'sliding_log'];
@@ -36,6 +37,10 @@ class Quota {
   toString() {
     return this.#text;
   }
+
+  toJSON() {
+    return toJson(this);
+  }
 }
 
 function requireText(text) {
@@ -58,7 +63,7 @@ function readParts(quota) {
   } catch (error) {
     if (error.argument !== 'period') throw error;
     const [name, value] = quota.periodNs === undefined ? ['perMs', quota.perMs] : ['periodNs', quota.periodNs];
-    throw misconfigured(name, value, error.message.split('; allowed: ')[1]);
+    throw misconfigured(name, value, error.allowed);
   }
 }
 
@@ -71,8 +76,11 @@ function periodOf({ perMs, periodNs }) {
 /** Whatever a rate limiter may be built from, as a list of texts. */
 function textsOf(quotas) {
   if (typeof quotas === 'string') return Quota.parseList(quotas).map(String);
-  const list = Array.isArray(quotas) ? quotas : [quotas];
-  return list.map((quota) => (typeof quota === 'string' ? quota : new Quota(quota).toString()));
+  if (Array.isArray(quotas)) {
+    return Array.from(quotas, (quota, index) => at(`quotas[${index}]`, () => String(new Quota(quota))));
+  }
+  if (quotas === null || typeof quotas !== 'object') throw wrongType('quotas', quotas, `${FORMS}, or a list of these`);
+  return [String(new Quota(quotas))];
 }
 
 module.exports = { Quota, textsOf };

@@ -1,11 +1,12 @@
 'use strict';
 
-const { callable, count, record, wrongCount } = require('./arguments.js');
+const { callable, count, options: checked, wrongCount } = require('./arguments.js');
 const { clockHandle } = require('./clock.js');
 const { decided, figures, takeGrant } = require('./decision.js');
 const { ExceedsCapacityError, RefusedError, attempt, fromNative } = require('./errors.js');
 const { guarded } = require('./guard.js');
 const native = require('./native.js');
+const { printsAsText } = require('./printing.js');
 const { Quota, textsOf } = require('./quota.js');
 
 const { rateDecide, ratePeek, rateTryAcquire } = native;
@@ -14,7 +15,7 @@ class RateLimiter {
   #handle;
 
   constructor(quotas, options = {}) {
-    const { clock } = record('options', options, ['clock']);
+    const { clock } = checked(options, ['clock']);
     this.#handle = attempt(() => native.rateLimiter(textsOf(quotas), clockHandle(clock)));
   }
 
@@ -71,22 +72,31 @@ class RateLimiter {
 
   guard(fn, options = {}) {
     callable('fn', fn);
-    const { cost = 1 } = record('options', options, ['cost']);
+    const { cost = 1 } = checked(options, ['cost']);
     count('cost', cost);
     return guarded(fn, () => {
       const decision = this.decide(cost);
-      if (!decision.allowed) throw refusal(decision, cost);
+      if (!decision.allowed) throw refusal(decision, cost, this.quotas[decision.quota]);
     });
+  }
+
+  toString() {
+    return `RateLimiter(${this.quotas.join('; ')})`;
   }
 }
 
-function refusal(decision, cost) {
+/** `quota` is the one that the decision names. */
+function refusal(decision, cost, quota) {
   if (decision.status === 'exceeds_capacity') {
-    return new ExceedsCapacityError(`A cost of ${cost} is more than the quota can ever grant.`, decision);
+    const message = `cost ${cost} can never be had: ${quota} holds at most ${quota.burst}`;
+    return new ExceedsCapacityError(message, decision);
   }
-  const { retryAfterMs } = decision;
-  const when = retryAfterMs === Infinity ? 'It will never be granted' : `Retry after ${retryAfterMs} ms`;
-  return new RefusedError(`Refused by the rate limiter. ${when}.`, decision);
+  const { limit, remaining, retryAfterMs } = decision;
+  if (limit === 0) return new RefusedError(`refused: cost ${cost} asked, the limit is 0 (${quota})`, decision);
+  const when = retryAfterMs === Infinity ? 'never again' : `in ${retryAfterMs} ms`;
+  return new RefusedError(`refused: cost ${cost} asked, ${remaining} remaining; ${quota} allows it ${when}`, decision);
 }
+
+printsAsText(RateLimiter);
 
 module.exports = { RateLimiter };

@@ -31,7 +31,7 @@ describe('concurrency limiter', () => {
     assert.equal(first.permits, 1);
     limiter.tryAcquire();
     assert.deepEqual(standing(limiter), { limit: 2, inFlight: 2, available: 0 });
-    assert.equal(limiter.tryAcquire(), false);
+    assert.equal(limiter.tryAcquire(), null);
     first.release();
     assert.deepEqual(standing(limiter), { limit: 2, inFlight: 1, available: 1 });
   });
@@ -99,13 +99,13 @@ describe('concurrency limiter', () => {
 
   test('a limit of 0 refuses all', () => {
     const limiter = new ConcurrencyLimiter(0);
-    assert.equal(limiter.tryAcquire(), false);
+    assert.equal(limiter.tryAcquire(), null);
     assert.deepEqual(standing(limiter), { limit: 0, inFlight: 0, available: 0 });
   });
 
   test('3 permits of a limit of 2 are refused at once, and then 1 can be had', () => {
     const limiter = new ConcurrencyLimiter(2);
-    assert.equal(limiter.tryAcquire(3), false);
+    assert.equal(limiter.tryAcquire(3), null);
     assert.ok(limiter.tryAcquire(1));
   });
 
@@ -113,9 +113,9 @@ describe('concurrency limiter', () => {
     const limiter = new ConcurrencyLimiter(2);
     const permits = [limiter.tryAcquire(), limiter.tryAcquire()];
     limiter.limit = 1;
-    assert.equal(limiter.tryAcquire(), false);
+    assert.equal(limiter.tryAcquire(), null);
     limiter.limit = 2;
-    assert.equal(limiter.tryAcquire(), false);
+    assert.equal(limiter.tryAcquire(), null);
     permits[0].release();
     assert.ok(limiter.tryAcquire());
   });
@@ -129,7 +129,7 @@ describe('concurrency limiter', () => {
     });
     permits.pop().release();
     permits.pop().release();
-    assert.equal(limiter.tryAcquire(), false);
+    assert.equal(limiter.tryAcquire(), null);
     permits.pop().release();
     assert.ok(limiter.tryAcquire());
   });
@@ -150,6 +150,17 @@ describe('concurrency limiter', () => {
       releasedOk: 2,
       releasedFailed: 1,
     });
+  });
+
+  test('hold times are written to JSON, nanoseconds as decimal strings', () => {
+    const clock = new ManualClock();
+    const limiter = new ConcurrencyLimiter(1, { trackHoldTime: true, clock });
+    const permit = limiter.tryAcquire();
+    clock.advanceNs(1_500_000);
+    permit.release();
+    const { holdTimeTotalNs, holdTimeMaxNs, holdTimeTotalMs, allowed } = JSON.parse(JSON.stringify(limiter.stats()));
+    assert.deepEqual([holdTimeTotalNs, holdTimeMaxNs, holdTimeTotalMs, allowed], ['1500000', '1500000', 1.5, 1]);
+    assert.equal(Object.keys(limiter.stats()).includes('toJSON'), false);
   });
 
   test('measures hold times only when told to, on the clock that it is given', () => {
@@ -212,15 +223,18 @@ describe('concurrency limiter', () => {
     for (const permits of ['1', 1n, true, null, {}]) {
       assert.throws(() => limiter.tryAcquire(permits), { name: 'TypeError', argument: 'permits' });
     }
-    assert.equal(limiter.tryAcquire(2 ** 32 + 1), false);
+    assert.equal(limiter.tryAcquire(2 ** 32 + 1), null);
     assert.equal(limiter.inFlight, 0);
   });
 
   test('wrong options are named', () => {
     for (const [options, argument] of [
       [{ trackHoldTime: 1 }, 'trackHoldTime'],
-      [{ trackHoldTimes: true }, 'trackHoldTimes'],
+      [{ trackHoldTimes: true }, 'options.trackHoldTimes'],
       [null, 'options'],
+      [new ManualClock(), 'options'],
+      [[], 'options'],
+      [new Date(), 'options'],
     ]) {
       assert.throws(() => new ConcurrencyLimiter(1, options), { name: 'TypeError', argument });
     }
@@ -280,7 +294,7 @@ describe('run', () => {
       (error) =>
         error instanceof RefusedError &&
         error.decision === undefined &&
-        error.message === 'Refused by the concurrency limiter: all but 0 of 1 permits are out.',
+        error.message === 'refused: 1 permit asked, 0 of 1 available',
     );
     permit.release();
     assert.equal(await limiter.run(() => 5), 5);
@@ -290,9 +304,19 @@ describe('run', () => {
     const limiter = new ConcurrencyLimiter(2);
     await assert.rejects(
       limiter.run(() => {}, { permits: 3 }),
-      (error) => error instanceof ExceedsCapacityError && error instanceof RefusedError,
+      (error) =>
+        error instanceof ExceedsCapacityError &&
+        error instanceof RefusedError &&
+        error.message === '3 permits can never be had: the limit is 2',
     );
     assert.equal(await limiter.run(() => limiter.inFlight, { permits: 2 }), 2);
+  });
+
+  test('says that the limit is 0, and how many permits were asked for', async () => {
+    await assert.rejects(
+      new ConcurrencyLimiter(0).run(() => {}, { permits: 2 }),
+      { name: 'RefusedError', message: 'refused: 2 permits asked, the limit is 0' },
+    );
   });
 
   test('wrong arguments are rejections that name them', async () => {
@@ -302,6 +326,13 @@ describe('run', () => {
       limiter.run(() => {}, { permits: 0 }),
       { name: 'RangeError', argument: 'permits' },
     );
+    for (const options of [new ManualClock(), [2], limiter]) {
+      await assert.rejects(
+        limiter.run(() => {}, options),
+        { name: 'TypeError', argument: 'options' },
+      );
+      assert.throws(() => limiter.guard(() => {}, options), { name: 'TypeError', argument: 'options' });
+    }
   });
 });
 

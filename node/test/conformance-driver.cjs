@@ -13,7 +13,7 @@ const ARGUMENTS = { periodNs: 'period' };
 class Script {
   clock = new ManualClock();
   limiters = new Map();
-  /** Decisions and permits by name; a refused permit is false. */
+  /** Decisions and permits by name; a refused permit is null. */
   kept = new Map();
   /** Permits without a name, which are not to be collected while the script runs. */
   nameless = [];
@@ -23,8 +23,7 @@ class Script {
     try {
       return commands[verb].call(this, words[0], words.slice(1), fieldsOf(words.slice(1)));
     } catch (error) {
-      if (error instanceof TidegateError && error.argument)
-        return `error ${ARGUMENTS[error.argument] ?? error.argument}`;
+      if (error instanceof TidegateError && error.argument) return `error ${argumentOf(error)}`;
       throw error;
     }
   }
@@ -83,7 +82,7 @@ const commands = {
   },
   release(kept, [outcome]) {
     const permit = this.find(this.kept, kept);
-    if (permit === false) return 'error permit';
+    if (permit === null) return 'error permit';
     permit.release(outcome !== 'failed');
     return 'ok';
   },
@@ -119,6 +118,12 @@ const CONCURRENCY_FIGURES = {
   holdTimeTotalNs: 'hold_total',
   holdTimeMaxNs: 'hold_max',
 };
+
+/** The argument that was wrong, as the vectors call it: they don't say where in a list it is. */
+function argumentOf({ argument }) {
+  const name = argument.replace(/^quotas\[\d+\]\.?/, '') || 'quota';
+  return ARGUMENTS[name] ?? name;
+}
 
 function fieldsOf(words) {
   return Object.fromEntries(words.filter((word) => word.includes('=')).map((word) => word.split(/=(.*)/s, 2)));

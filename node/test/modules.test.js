@@ -6,6 +6,7 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const { inspect } = require('node:util');
 const { after, before, describe, test } = require('node:test');
 const tidegate = require('tidegate');
 const { target } = require('../lib/target.js');
@@ -31,7 +32,7 @@ describe('names', () => {
     const limiter = new tidegate.RateLimiter('5/s');
     const lender = new tidegate.ConcurrencyLimiter(1, { trackHoldTime: true });
     const own = (object) => Reflect.ownKeys(object).filter((name) => name !== 'constructor');
-    const inherited = (object) => own(Object.getPrototypeOf(object));
+    const inherited = (object) => own(Object.getPrototypeOf(object)).filter((name) => name !== inspect.custom);
     for (const [there, declared] of [
       [inherited(limiter), surface.rateLimiter],
       [inherited(lender), surface.concurrencyLimiter],
@@ -39,7 +40,7 @@ describe('names', () => {
       [inherited(new tidegate.ManualClock()), surface.manualClock],
       [[...own(limiter.quota), ...inherited(limiter.quota)], surface.quota],
       [own(tidegate.Quota).filter((name) => !['length', 'name', 'prototype'].includes(name)), surface.quotaStatics],
-      [own(limiter.decide()), surface.decision],
+      [[...own(limiter.decide()), ...inherited(limiter.decide())], surface.decision],
       [own(limiter.stats()), surface.rateStats],
       [own(lender.stats()), surface.concurrencyStats],
     ]) {
@@ -69,7 +70,8 @@ describe('names', () => {
 
   test('import gives the very classes that require gives', async () => {
     const imported = await import('tidegate');
-    assert.deepEqual(Object.keys(imported).sort(), Object.keys(tidegate).sort());
+    assert.deepEqual(Object.keys(imported).sort(), [...Object.keys(tidegate), 'default'].sort());
+    assert.equal(imported.default, tidegate);
     for (const name of Object.keys(tidegate)) assert.equal(imported[name], tidegate[name]);
   });
 });

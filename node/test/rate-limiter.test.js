@@ -2,7 +2,17 @@
 
 const assert = require('node:assert/strict');
 const { describe, test } = require('node:test');
-const { ExceedsCapacityError, ManualClock, Quota, RateLimiter, RefusedError, TidegateError } = require('tidegate');
+const { runInNewContext } = require('node:vm');
+const {
+  ConcurrencyLimiter,
+  ExceedsCapacityError,
+  ManualClock,
+  NEVER_NS,
+  Quota,
+  RateLimiter,
+  RefusedError,
+  TidegateError,
+} = require('tidegate');
 const { guardsEachKindOfFunction } = require('./guards.js');
 
 describe('rate limiter', () => {
@@ -43,6 +53,7 @@ describe('rate limiter', () => {
         limit: 2,
         remaining: 0,
         retryAfterMs: 0,
+        retryAfterSeconds: 0,
         retryAfterNs: 0n,
         resetAfterMs: 30_000,
         resetAfterNs: 30_000_000_000n,
@@ -53,6 +64,41 @@ describe('rate limiter', () => {
     assert.deepEqual([refused.allowed, refused.status, refused.quota], [false, 'exceeds_capacity', 0]);
     assert.ok(Object.isFrozen(refused));
     assert.throws(() => new refused.constructor(), TypeError);
+  });
+
+  test('tells whole seconds for a Retry-After header: rounded up, never 0 when refused, null for never', () => {
+    const clock = new ManualClock();
+    const seconds = (quota) => {
+      const limiter = new RateLimiter(quota, { clock });
+      return [limiter.decide().retryAfterSeconds, limiter.decide().retryAfterSeconds];
+    };
+    assert.deepEqual(seconds('1/ns fixed_window'), [0, 1]);
+    assert.deepEqual(seconds('1/s'), [0, 1]);
+    assert.deepEqual(seconds('1/1001ms'), [0, 2]);
+    assert.deepEqual(seconds('1/728d'), [0, 62_899_200]);
+    assert.deepEqual(seconds('0/s'), [null, null]);
+    assert.equal(new RateLimiter('5/s').decide(6).retryAfterSeconds, null);
+  });
+
+  test('a decision is written to JSON, exact times as decimal strings', () => {
+    const limiter = new RateLimiter('1/3s', { clock: new ManualClock() });
+    limiter.tryAcquire();
+    assert.deepEqual(JSON.parse(JSON.stringify([limiter.decide()])), [
+      {
+        allowed: false,
+        status: 'denied',
+        limit: 1,
+        remaining: 0,
+        retryAfterMs: 3000,
+        retryAfterSeconds: 3,
+        retryAfterNs: '3000000000',
+        resetAfterMs: 3000,
+        resetAfterNs: '3000000000',
+        quota: 0,
+      },
+    ]);
+    const { retryAfterMs, retryAfterNs } = JSON.parse(JSON.stringify(limiter.peek(2)));
+    assert.deepEqual([retryAfterMs, retryAfterNs], [null, String(NEVER_NS)]);
   });
 
   test('peek spends nothing and counts nowhere', () => {
@@ -148,10 +194,80 @@ describe('rate limiter', () => {
     assert.equal(limiter.tryAcquire(2 ** 32), true);
   });
 
+  test('what is no plain object is refused as options, such as a clock that is meant to be one of them', () => {
+    const clock = new ManualClock();
+    for (const [options, text] of [
+      [clock, 'ManualClock {}'],
+      [[clock], '[ ManualClock {} ]'],
+      [new Date(0), '1970-01-01T00:00:00.000Z'],
+      [new (class Settings {})(), 'Settings {}'],
+      [null, 'null'],
+    ]) {
+      assert.throws(() => new RateLimiter('5/s', options), {
+        name: 'TypeError',
+        code: 'ERR_TIDEGATE_INVALID_TYPE',
+        message: `options: got ${text}; allowed: a plain object { clock }`,
+      });
+    }
+    for (const options of [{ clock }, { __proto__: null, clock }, runInNewContext('({ clock })', { clock })]) {
+      const limiter = new RateLimiter('1/s', options);
+      clock.advance(1000);
+      assert.deepEqual([limiter.tryAcquire(), limiter.tryAcquire()], [true, false]);
+    }
+  });
+
+  test('what is wrong in a list is named with its place', () => {
+    for (const [quotas, argument, value] of [
+      [['1/s', 3], 'quotas[1]', '3'],
+      // biome-ignore lint/suspicious/noSparseArray: that is what is tested
+      [['1/s', , '2/s'], 'quotas[1]', 'undefined'],
+      [['1/s', '5/M'], 'quotas[1]', '"5/M"'],
+      [['5/s burst 0', 3], 'quotas[0].burst', '0'],
+      [['1/s', { limit: -1, perMs: 1 }], 'quotas[1].limit', '-1'],
+      [['1/s', { limit: 1 }], 'quotas[1].perMs', 'undefined'],
+      [['1/s', { limit: 1, perMs: 1, burts: 2 }], 'quotas[1].burts', '2'],
+      [['1/s', { limit: 1, perMs: 1e20 }], 'quotas[1].perMs', '100000000000000000000'],
+    ]) {
+      const wrong = (error) =>
+        error instanceof TidegateError &&
+        error.argument === argument &&
+        error.value === value &&
+        error.message === `${argument}: got ${value}; allowed: ${error.allowed}`;
+      assert.throws(() => new RateLimiter(quotas), wrong, argument);
+      assert.throws(() => new RateLimiter('1/s').reconfigure(quotas), wrong, argument);
+    }
+  });
+
+  test('without a quota, the error tells all that may be given', () => {
+    for (const quotas of [undefined, null, 5]) {
+      assert.throws(() => new RateLimiter(quotas), {
+        name: 'TypeError',
+        argument: 'quotas',
+        allowed: "a Quota, its text such as '100/s', or { limit, perMs, burst }, or a list of these",
+      });
+    }
+  });
+
+  test('errors bear the argument, its value and what is allowed, from wherever they come', () => {
+    const limiter = new RateLimiter('5/s');
+    const permit = new ConcurrencyLimiter(1).tryAcquire();
+    permit.release();
+    for (const [call, argument, value, allowed] of [
+      [() => limiter.tryAcquire(0), 'cost', '0', 'a whole number from 1 to 9007199254740991'],
+      [() => limiter.decide('1'), 'cost', "'1'", 'a whole number from 1 to 9007199254740991'],
+      [() => Quota.parse('5/s burst 0'), 'burst', '0', '1 to 9007199254740991'],
+      [() => Quota.parse('; allowed: 5'), 'quota', '"; allowed: 5"', /^one quota; /],
+      [() => new ConcurrencyLimiter(-1), 'limit', '-1', 'a whole number from 0 to 2147483647'],
+      [() => permit.release(), 'permit', 'one that was released before', 'a permit that is still held'],
+    ]) {
+      assert.throws(call, { argument, value, allowed });
+    }
+  });
+
   test('misspelt options are refused', () => {
     assert.throws(() => new RateLimiter('5/s', { clok: 1 }), {
       name: 'TypeError',
-      message: 'clok: got 1; allowed: one of clock',
+      message: 'options.clok: got 1; allowed: clock',
     });
     assert.throws(() => new RateLimiter('5/s', 5), { name: 'TypeError', argument: 'options' });
   });
@@ -193,7 +309,7 @@ describe('rate limiter guard', () => {
       (error) =>
         error instanceof RefusedError &&
         error.code === 'ERR_TIDEGATE_REFUSED' &&
-        error.message === 'Refused by the rate limiter. Retry after 500 ms.' &&
+        error.message === 'refused: cost 1 asked, 0 remaining; 2/s allows it in 500 ms' &&
         error.decision.retryAfterMs === 500,
     );
     clock.advance(500);
@@ -207,20 +323,21 @@ describe('rate limiter guard', () => {
   });
 
   test('a cost above the burst can never be had', () => {
-    const limiter = new RateLimiter('5/s', { clock: new ManualClock() });
+    const limiter = new RateLimiter('100/s; 5/s burst 4', { clock: new ManualClock() });
     assert.throws(
       limiter.guard(() => {}, { cost: 6 }),
       (error) =>
         error instanceof ExceedsCapacityError &&
         error instanceof RefusedError &&
+        error.message === 'cost 6 can never be had: 5/s burst 4 holds at most 4' &&
         error.decision.status === 'exceeds_capacity',
     );
   });
 
-  test('limit 0 says that it will never be granted', () => {
+  test('limit 0 says that the limit is 0', () => {
     assert.throws(
       new RateLimiter('0/s').guard(() => {}),
-      { name: 'RefusedError', message: 'Refused by the rate limiter. It will never be granted.' },
+      { name: 'RefusedError', message: 'refused: cost 1 asked, the limit is 0 (0/s)' },
     );
   });
 
@@ -232,7 +349,8 @@ describe('rate limiter guard', () => {
       message: 'fn: got 5; allowed: a function',
     });
     assert.throws(() => limiter.guard(() => {}, { cost: 0 }), { name: 'RangeError', argument: 'cost' });
-    assert.throws(() => limiter.guard(() => {}, { costs: 1 }), { name: 'TypeError', argument: 'costs' });
+    assert.throws(() => limiter.guard(() => {}, { costs: 1 }), { name: 'TypeError', argument: 'options.costs' });
+    assert.throws(() => limiter.guard(() => {}, new ManualClock()), { name: 'TypeError', argument: 'options' });
   });
 
   guardsEachKindOfFunction(

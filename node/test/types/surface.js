@@ -34,6 +34,7 @@ const rateLimiter = {
   quota: true,
   stats: true,
   guard: true,
+  toString: true,
 };
 
 /** @satisfies {Record<keyof import('tidegate').ConcurrencyLimiter, true>} */
@@ -45,13 +46,14 @@ const concurrencyLimiter = {
   stats: true,
   run: true,
   guard: true,
+  toString: true,
 };
 
 /** @satisfies {Record<keyof import('tidegate').Permit, true>} */
-const permit = { permits: true, released: true, release: true, [Symbol.dispose]: true };
+const permit = { permits: true, released: true, release: true, toString: true, [Symbol.dispose]: true };
 
 /** @satisfies {Record<keyof import('tidegate').ManualClock, true>} */
-const manualClock = { advance: true, advanceNs: true, set: true, setNs: true, nowNs: true };
+const manualClock = { advance: true, advanceNs: true, set: true, setNs: true, nowNs: true, toString: true };
 
 /** @satisfies {Record<keyof import('tidegate').Quota, true>} */
 const quota = {
@@ -62,6 +64,7 @@ const quota = {
   algorithm: true,
   anchor: true,
   toString: true,
+  toJSON: true,
 };
 
 /** @satisfies {Record<Exclude<keyof Tidegate['Quota'], 'prototype'>, true>} */
@@ -74,10 +77,12 @@ const decision = {
   limit: true,
   remaining: true,
   retryAfterMs: true,
+  retryAfterSeconds: true,
   retryAfterNs: true,
   resetAfterMs: true,
   resetAfterNs: true,
   quota: true,
+  toJSON: true,
 };
 
 /** @satisfies {Record<keyof import('tidegate').RateStats, true>} */
@@ -96,6 +101,7 @@ const concurrencyStats = {
   holdTimeTotalNs: true,
   holdTimeMaxMs: true,
   holdTimeMaxNs: true,
+  toJSON: true,
 };
 
 module.exports = {

@@ -34,7 +34,7 @@ new RateLimiter({ limit: 5, perMs: 1000 });
 new RateLimiter(forms);
 const allowed: boolean = limiter.tryAcquire(2);
 const decision: Decision = limiter.decide();
-const seconds: number = Math.ceil(limiter.peek(3).retryAfterMs / 1000);
+const seconds: number | null = limiter.peek(3).retryAfterSeconds;
 const exact: boolean = decision.retryAfterNs === NEVER_NS;
 limiter.refund(decision);
 limiter.reset();
@@ -45,16 +45,19 @@ const { denied }: { denied: number } = limiter.stats();
 const lender = new ConcurrencyLimiter(4, { trackHoldTime: true, clock });
 lender.limit = 5;
 const left: number = lender.limit - lender.inFlight - lender.available;
-const permit: Permit | false = lender.tryAcquire(2);
+const permit: Permit | null = lender.tryAcquire(2);
 if (permit) permit.release(false);
 const stats: ConcurrencyStats = lender.stats();
 const total: bigint | undefined = stats.holdTimeTotalNs;
+const written: [string, string, string | undefined] = [
+  decision.toJSON().retryAfterNs,
+  quota.toJSON().periodNs,
+  stats.toJSON?.().holdTimeTotalNs,
+];
 
 function scoped() {
-  const held = lender.tryAcquire();
-  if (!held) return;
-  using permit = held;
-  return permit.permits;
+  using permit = lender.tryAcquire();
+  return permit?.permits;
 }
 
 async function ran(): Promise<string> {
@@ -82,7 +85,8 @@ try {
     void [wait, code];
   } else if (error instanceof TidegateError) {
     const code: string = error.code;
-    void code;
+    const parts: (string | undefined)[] = [error.argument, error.value, error.allowed];
+    void [code, parts];
   }
 }
 
@@ -95,6 +99,18 @@ limiter.tryAcquire(1n);
 new Quota({ limit: 1, perMs: 1, algorithm: 'leaky' });
 // @ts-expect-error a misspelt part
 new RateLimiter({ limit: 1, perms: 1 });
+// @ts-expect-error a quota without a period
+new RateLimiter({ limit: 3 });
+// @ts-expect-error two periods
+new Quota({ limit: 3, perMs: 1, periodNs: 1n });
+// @ts-expect-error a clock is not the options
+new RateLimiter('1/s', clock);
+// @ts-expect-error a clock is not the options
+new ConcurrencyLimiter(1, clock);
+// @ts-expect-error a manual clock starts at 0
+new ManualClock(5);
+// @ts-expect-error there may be no time after which to retry
+limiter.peek().retryAfterSeconds.toFixed();
 // @ts-expect-error decisions are immutable
 decision.allowed = true;
 // @ts-expect-error the figures in flight can't be set
@@ -106,4 +122,20 @@ new (null as unknown as typeof Permit)();
 // @ts-expect-error a guarded function takes the arguments of the function
 new Service().greet(5);
 
-void [now, window, algorithm, allowed, seconds, exact, limits, denied, left, total, scoped, ran, greeting, fetched];
+void [
+  now,
+  window,
+  algorithm,
+  allowed,
+  seconds,
+  exact,
+  limits,
+  denied,
+  left,
+  total,
+  written,
+  scoped,
+  ran,
+  greeting,
+  fetched,
+];
