@@ -73,14 +73,14 @@ function periodOf({ perMs, periodNs }) {
   return periodFromNs('periodNs', periodNs);
 }
 
-/** Whatever a rate limiter may be built from, as a list of texts. */
-function textsOf(quotas) {
-  if (typeof quotas === 'string') return Quota.parseList(quotas).map(String);
+/** Whatever a rate limiter may be built from, as a list of quotas. */
+function quotasOf(quotas) {
+  if (typeof quotas === 'string') return Quota.parseList(quotas);
   if (Array.isArray(quotas)) {
-    return Array.from(quotas, (quota, index) => at(`quotas[${index}]`, () => String(new Quota(quota))));
+    return Array.from(quotas, (quota, index) => at(`quotas[${index}]`, () => new Quota(quota)));
   }
   if (quotas === null || typeof quotas !== 'object') throw wrongType('quotas', quotas, `${FORMS}, or a list of these`);
-  return [String(new Quota(quotas))];
+  return [new Quota(quotas)];
 }
 
-module.exports = { Quota, textsOf };
+module.exports = { Quota, quotasOf };

@@ -7,16 +7,19 @@ const { ExceedsCapacityError, RefusedError, attempt, fromNative } = require('./e
 const { guarded } = require('./guard.js');
 const native = require('./native.js');
 const { printsAsText } = require('./printing.js');
-const { Quota, textsOf } = require('./quota.js');
+const { quotasOf } = require('./quota.js');
 
 const { rateDecide, ratePeek, rateTryAcquire } = native;
 
 class RateLimiter {
   #handle;
+  /** What the native limiter enforces, kept here too: refusals show it, and it costs a lot to bring over. */
+  #quotas;
 
   constructor(quotas, options = {}) {
     const { clock } = checked(options, ['clock']);
-    this.#handle = attempt(() => native.rateLimiter(textsOf(quotas), clockHandle(clock)));
+    this.#quotas = quotasOf(quotas);
+    this.#handle = attempt(() => native.rateLimiter(this.#quotas.map(String), clockHandle(clock)));
   }
 
   tryAcquire(cost) {
@@ -55,15 +58,17 @@ class RateLimiter {
   }
 
   reconfigure(quotas) {
-    attempt(() => native.rateReconfigure(this.#handle, textsOf(quotas)));
+    const others = quotasOf(quotas);
+    attempt(() => native.rateReconfigure(this.#handle, others.map(String)));
+    this.#quotas = others;
   }
 
   get quotas() {
-    return attempt(() => native.rateQuotas(this.#handle)).map((exact) => new Quota(exact.text));
+    return [...this.#quotas];
   }
 
   get quota() {
-    return this.quotas[0];
+    return this.#quotas[0];
   }
 
   stats() {
@@ -76,12 +81,12 @@ class RateLimiter {
     count('cost', cost);
     return guarded(fn, () => {
       const decision = this.decide(cost);
-      if (!decision.allowed) throw refusal(decision, cost, this.quotas[decision.quota]);
+      if (!decision.allowed) throw refusal(decision, cost, this.#quotas[decision.quota]);
     });
   }
 
   toString() {
-    return `RateLimiter(${this.quotas.join('; ')})`;
+    return `RateLimiter(${this.#quotas.join('; ')})`;
   }
 }
 

@@ -3,7 +3,7 @@
 use crate::function::{Answer, Call, Fault, Method};
 use crate::handle::Handle;
 use crate::mistake;
-use crate::quota::{QuotaParts, read};
+use crate::quota::read;
 use napi::Result;
 use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
@@ -41,11 +41,6 @@ pub fn rate_reset(limiter: &Handle<RateLimiter>) {
 #[napi(catch_unwind)]
 pub fn rate_reconfigure(limiter: &Handle<RateLimiter>, quotas: Vec<String>) -> Result<()> {
     limiter.reconfigure(read(&quotas)?).map_err(mistake)
-}
-
-#[napi(catch_unwind)]
-pub fn rate_quotas(limiter: &Handle<RateLimiter>) -> Vec<QuotaParts> {
-    limiter.quotas().iter().map(QuotaParts::from).collect()
 }
 
 #[napi(catch_unwind)]
