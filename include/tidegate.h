@@ -295,10 +295,20 @@ void tidegate_rate_limiter_free(tidegate_rate_limiter *limiter);
  * The same decisions with their figures: how much is left, and how long to wait.
  *
  *     tidegate_decision decision;
- *     if (tidegate_rate_limiter_decide(limiter, 1, &decision) == TIDEGATE_DENIED) {
+ *     int32_t status = tidegate_rate_limiter_decide(limiter, 1, &decision);
+ *     if (status == TIDEGATE_ALLOWED) {
+ *         printf("go ahead, %" PRIu64 " left", decision.remaining);
+ *     } else if (status < 0) {
+ *         printf("500: %s", tidegate_status_name(status));
+ *     } else if (decision.retry_after_ns == TIDEGATE_NEVER_NS) {
+ *         printf("429, for ever");
+ *     } else {
  *         uint64_t seconds = decision.retry_after_ns / 1000000000 + (decision.retry_after_ns % 1000000000 != 0);
- *         printf("Retry-After: %" PRIu64 "\n", seconds);
+ *         printf("429, Retry-After: %" PRIu64, seconds);
  *     }
+ *
+ * Whatever is not TIDEGATE_ALLOWED refuses: also TIDEGATE_EXCEEDS_CAPACITY, which waiting does not cure, and statuses of
+ * versions to come. Whole seconds round up: rounded down, the caller would be back too early, or at once.
  */
 
 /** The answer to one call. 128 bytes, and never more. Belongs to the caller, who may copy and drop it at will. since 1 */

@@ -249,15 +249,10 @@ pub(crate) unsafe fn sized<T: Sized32>(pointer: *const T, argument: &str) -> Res
 /// Refuses flags that are not known.
 pub(crate) fn check_flags(flags: u32, known: u32) -> Result<(), Mistake> {
     if flags & !known == 0 {
-        Ok(())
-    } else {
-        Err(Mistake::new(
-            Status::InvalidOption,
-            "flags",
-            format_args!("{flags:#x}"),
-            format_args!("bits of {known:#x}"),
-        ))
+        return Ok(());
     }
+    let allowed = if known == 0 { "0".to_owned() } else { format!("bits of {known:#x}") };
+    Err(Mistake::new(Status::InvalidOption, "flags", format_args!("{flags:#x}"), allowed))
 }
 
 /// Refuses what a later version may give a meaning to.
@@ -269,12 +264,11 @@ pub(crate) fn check_reserved(reserved: &[u64]) -> Result<(), Mistake> {
 }
 
 /// A limit of 0 is more often forgotten than meant: it wants its flag, and the flag wants it.
-pub(crate) fn check_limit_zero(limit: u64, flagged: bool, flag: &str) -> Result<(), Mistake> {
-    match (limit, flagged) {
-        (0, false) => {
-            Err(Mistake::new(Status::InvalidOption, "limit", 0, format_args!("1 or more, or 0 with the flag {flag}")))
-        }
-        (1.., true) => Err(Mistake::new(Status::InvalidOption, "limit", limit, format_args!("0 with the flag {flag}"))),
-        _ => Ok(()),
+pub(crate) fn check_limit(limit: u64, max: u64, flagged: bool, flag: &str) -> Result<(), Mistake> {
+    if limit <= max && (limit == 0) == flagged {
+        return Ok(());
     }
+    let with_flag = if flagged { format!(" with the flag {flag}") } else { String::new() };
+    let allowed = format_args!("1 to {max}, or 0 with the flag {flag}");
+    Err(Mistake::new(Status::InvalidOption, "limit", format_args!("{limit}{with_flag}"), allowed))
 }

@@ -11,8 +11,8 @@
 //!     }
 
 use crate::border::{
-    Mistake, Sized32, add_owner, check_flags, check_limit_zero, check_reserved, checked, drop_owner, guard,
-    guard_and_tell, into_handle, object, sized,
+    Mistake, Sized32, add_owner, check_flags, check_limit, check_reserved, checked, drop_owner, guard, guard_and_tell,
+    into_handle, object, sized,
 };
 use crate::layout::layout;
 use crate::object::{tidegate_clock, tidegate_concurrency_limiter};
@@ -75,6 +75,9 @@ layout! { tidegate_permit: 32 {
     reserved: 24,
 } }
 
+/// The largest limit. The core has the last word; this is for the text that names the flag.
+const MAX_LIMIT: u64 = 2147483647;
+
 /// # Safety
 ///
 /// `options` is NULL or may be read for as many bytes as it says, and its clock is NULL or a live handle.
@@ -84,7 +87,7 @@ unsafe fn build(options: *const tidegate_concurrency_limiter_options) -> Result<
     check_flags(options.flags, TIDEGATE_CONCURRENCY_LIMIT_ZERO | TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME)?;
     check_reserved(&options.reserved)?;
     let zero = options.flags & TIDEGATE_CONCURRENCY_LIMIT_ZERO != 0;
-    check_limit_zero(options.limit, zero, "TIDEGATE_CONCURRENCY_LIMIT_ZERO")?;
+    check_limit(options.limit, MAX_LIMIT, zero, "TIDEGATE_CONCURRENCY_LIMIT_ZERO")?;
     let track = options.flags & TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME != 0;
     let mut settings = ConcurrencyOptions::new().track_hold_time(track);
     if !options.clock.is_null() {

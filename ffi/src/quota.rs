@@ -10,15 +10,15 @@
 //!   2^24.
 
 use crate::border::{
-    Mistake, Sized32, check_flags, check_limit_zero, check_reserved, checked, guard, guard_and_tell, object,
-    quota_text, sized,
+    Mistake, Sized32, check_flags, check_limit, check_reserved, checked, guard, guard_and_tell, object, quota_text,
+    sized,
 };
 use crate::layout::layout;
 use crate::object::tidegate_rate_limiter;
 use crate::rate_limiter::{build, tidegate_rate_limiter_options};
 use std::ffi::c_char;
 use std::time::Duration;
-use tidegate_core::{Algorithm, Anchor, Quota, Status};
+use tidegate_core::{Algorithm, Anchor, MAX_COST, Quota, Status};
 
 /// The default: gcra. since 1
 pub const TIDEGATE_ALGORITHM_DEFAULT: u32 = 0;
@@ -96,7 +96,8 @@ impl TryFrom<tidegate_quota> for Quota {
     fn try_from(quota: tidegate_quota) -> Result<Self, Mistake> {
         check_flags(quota.flags, TIDEGATE_QUOTA_LIMIT_ZERO)?;
         check_reserved(&quota.reserved)?;
-        check_limit_zero(quota.limit, quota.flags & TIDEGATE_QUOTA_LIMIT_ZERO != 0, "TIDEGATE_QUOTA_LIMIT_ZERO")?;
+        let zero = quota.flags & TIDEGATE_QUOTA_LIMIT_ZERO != 0;
+        check_limit(quota.limit, MAX_COST, zero, "TIDEGATE_QUOTA_LIMIT_ZERO")?;
         let algorithm = match quota.algorithm {
             TIDEGATE_ALGORITHM_DEFAULT | TIDEGATE_ALGORITHM_GCRA => Algorithm::Gcra,
             TIDEGATE_ALGORITHM_FIXED_WINDOW => Algorithm::FixedWindow,

@@ -223,7 +223,7 @@ static void unknown_options_are_errors_that_name_them(void) {
     tidegate_rate_limiter_options rate_options = {.struct_size = sizeof rate_options, .flags = 1};
     REFUSED(tidegate_rate_limiter_parse("1/s", 3, &rate_options, &out.rate, error, sizeof error),
             TIDEGATE_ERROR_OPTION);
-    CHECK_TEXT(error, "flags: got 0x1; allowed: bits of 0x0");
+    CHECK_TEXT(error, "flags: got 0x1; allowed: 0");
     rate_options.flags = 0;
     rate_options.reserved[5] = 1;
     REFUSED(tidegate_rate_limiter_parse("1/s", 3, &rate_options, &out.rate, error, sizeof error),
@@ -238,10 +238,16 @@ static void unknown_options_are_errors_that_name_them(void) {
     options.reserved[0] = 0;
     options.limit = 0;
     REFUSED(tidegate_concurrency_limiter_new(&options, &out.concurrency, error, sizeof error), TIDEGATE_ERROR_OPTION);
-    CHECK_TEXT(error, "limit: got 0; allowed: 1 or more, or 0 with the flag TIDEGATE_CONCURRENCY_LIMIT_ZERO");
+    CHECK_TEXT(error, "limit: got 0; allowed: 1 to 2147483647, or 0 with the flag TIDEGATE_CONCURRENCY_LIMIT_ZERO");
     options.limit = UINT64_C(1) << 31;
     REFUSED(tidegate_concurrency_limiter_new(&options, &out.concurrency, error, sizeof error), TIDEGATE_ERROR_OPTION);
-    CHECK_TEXT(error, "limit: got 2147483648; allowed: 0 to 2147483647");
+    CHECK_TEXT(error,
+               "limit: got 2147483648; allowed: 1 to 2147483647, or 0 with the flag TIDEGATE_CONCURRENCY_LIMIT_ZERO");
+    options.flags = TIDEGATE_CONCURRENCY_LIMIT_ZERO;
+    options.limit = 5;
+    REFUSED(tidegate_concurrency_limiter_new(&options, &out.concurrency, error, sizeof error), TIDEGATE_ERROR_OPTION);
+    CHECK_TEXT(error, "limit: got 5 with the flag TIDEGATE_CONCURRENCY_LIMIT_ZERO; "
+                      "allowed: 1 to 2147483647, or 0 with the flag TIDEGATE_CONCURRENCY_LIMIT_ZERO");
 }
 
 static void an_error_text_is_cut_between_characters_and_never_beyond_its_buffer(void) {
