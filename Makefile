@@ -34,7 +34,7 @@ TEST_STAGES := $(call has,rust) $(if $(call has,c cpp),c) $(call has,python node
 
 # ---------------------------------------------------------------------------------------------------- what to type
 
-.PHONY: help build demo test bench fmt lint header install clean
+.PHONY: help build demo test bench fmt lint header install uninstall clean
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 	@echo
@@ -67,13 +67,12 @@ lint: $(addprefix lint-,$(call has,rust python node)) ## format check, clippy, r
 header: ## write include/tidegate.h anew from the Rust sources
 	UPDATE_HEADER=1 cargo test -p tidegate-ffi --test header
 
-install: build-native ## install headers, library and pkg-config file under PREFIX (DESTDIR is honoured)
-	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	install -m 644 include/tidegate.h include/tidegate.hpp $(DESTDIR)$(PREFIX)/include
-	install -m 755 build/lib/libtidegate.so.1 $(DESTDIR)$(PREFIX)/lib
-	install -m 644 build/lib/libtidegate.a $(DESTDIR)$(PREFIX)/lib
-	ln -sf libtidegate.so.1 $(DESTDIR)$(PREFIX)/lib/libtidegate.so
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' scripts/tidegate.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tidegate.pc
+install: override LANGS := c
+install: build-native ## install the C library, its headers and its pkg-config file under PREFIX (DESTDIR is honoured)
+	@scripts/install.sh install "$(PREFIX)" "$(DESTDIR)" "$(VERSION)"
+
+uninstall: ## remove what `make install` with the same PREFIX and DESTDIR installed
+	@scripts/install.sh uninstall "$(PREFIX)" "$(DESTDIR)"
 
 clean: ## remove everything that was built
 	rm -rf target build .venv .ruff_cache .mypy_cache .pytest_cache node/node_modules node/*.node java/target bench/java/target bench/node/node_modules
