@@ -96,7 +96,8 @@ Visits visit_often() {
         const tidegate::Decision decision = limiter.decide();
         visits.told += (visit == 1 ? "" : " ") + std::string(decision ? "200" : "429");
         wait = decision.retry_after();
-        visits.named_a_wait = visits.named_a_wait || (wait > 0ns && wait <= 2s);
+        const std::uint64_t seconds = decision.retry_after_seconds().value_or(0);
+        visits.named_a_wait = visits.named_a_wait || seconds == 1 || seconds == 2;
     }
     return visits;
 }

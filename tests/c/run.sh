@@ -65,6 +65,10 @@ compile_cpp() {
     ${CXX:-c++} -std="c++$standard" "${flags[@]}" "$@" -o "$out/$program"
 }
 
+fails() {
+    ! "$@"
+}
+
 has() {
     [[ $languages == *" $1 "* ]]
 }
@@ -111,6 +115,39 @@ if has cpp; then
         "$tests/test_macros.c"
 fi
 
+# The statement does not compile, and the complaint is about what the caller wrote: it says WHY and nothing of our insides.
+refuses_to_compile() {
+    local statement=$1 why=$2 complaint
+    printf '#include "tidegate.hpp"\nvoid call() { %s }\n' "$statement" > "$out/refused.cpp"
+    if complaint=$(LC_ALL=C ${CXX:-c++} -std=c++17 "${warnings[@]}" -Iinclude -fsyntax-only "$out/refused.cpp" 2>&1); then
+        echo 'it compiles'
+        return 1
+    fi
+    if ! grep -q "$why" <<< "$complaint" || grep -q 'ambiguous\|private' <<< "$complaint"; then
+        echo "$complaint"
+        return 1
+    fi
+}
+if has cpp; then
+    refused=(
+        'tidegate::RateLimiter limiter(10);' 'const Quotas'
+        'tidegate::RateLimiter limiter(0);' 'const Quotas'
+        'tidegate::RateLimiter limiter(nullptr);' 'const Quotas'
+        'tidegate::RateLimiter limiter{nullptr};' 'const Quotas'
+        'tidegate::ConcurrencyLimiter limiter(nullptr);' 'Count limit'
+        'tidegate::ConcurrencyLimiter limiter(2.5);' 'Count limit'
+        'tidegate::RateLimiter("1/s").try_acquire(1.5);' 'Count'
+        'tidegate::Quota(0.5, std::chrono::seconds(1));' 'Count'
+        'tidegate::Quota(true, std::chrono::seconds(1));' 'Count'
+        'tidegate::RateLimiter l("1/s"); auto d = l.decide(); l.refund(d);' 'nodiscard'
+        'tidegate::RateLimiter l("1/s"); tidegate::Mistake m; l.reconfigure("2/s", m);' 'nodiscard'
+        'tidegate::ConcurrencyLimiter(1).set_limit(2);' 'nodiscard'
+    )
+    for ((i = 0; i < ${#refused[@]}; i += 2)); do
+        check "C++ refuses to compile: ${refused[i]}" refuses_to_compile "${refused[i]}" "${refused[i + 1]}"
+    done
+fi
+
 # -------------------------------------------------------------------------------------------------------- the programs
 
 # With valgrind each program runs twice: as it is, and under valgrind. Without, AddressSanitizer is compiled in.
@@ -126,6 +163,8 @@ fi
 
 programs=()
 if has c; then
+    # The example of the chapter "Decisions", for test_decision_example.c.
+    sed -n -e '1,/^ \* Decisions$/d' -e '/^ \*\/$/q' -e 's/^ \*     //p' "$header" > "$out/decision_example.h"
     for source in "$tests"/test_*.c; do
         program=$(basename "$source" .c)
         [[ $program == test_panic ]] && with=("${link_panic[@]}") || with=("${link[@]}")
@@ -141,8 +180,10 @@ fi
 if has cpp; then
     compile_cpp test_cpp17 17 "$tests/test_cpp.cpp" "$tests/cpp_second.cpp" "${link[@]}"
     compile_cpp test_cpp20 20 "$tests/test_cpp.cpp" "$tests/cpp_second.cpp" "${link[@]}"
+    compile_cpp test_cpp_arguments17 17 "$tests/test_cpp_arguments.cpp" "${link[@]}"
+    compile_cpp test_cpp_arguments20 20 "$tests/test_cpp_arguments.cpp" "${link[@]}"
     compile_cpp test_cpp_panic 17 "$tests/test_cpp_panic.cpp" "${link_panic[@]}"
-    programs+=(test_cpp17 test_cpp20 test_cpp_panic)
+    programs+=(test_cpp17 test_cpp20 test_cpp_arguments17 test_cpp_arguments20 test_cpp_panic)
     compile_cpp conformance_cpp 17 -O2 "$tests/conformance.cpp" "${link[@]}"
 fi
 
@@ -165,12 +206,78 @@ if has cpp; then
     check 'the example of tidegate.hpp runs as pasted' says_go_ahead "$out/example_cpp"
 fi
 
+# ---------------------------------------------------------------------------------------------------- the installation
+
+# As users find it: in a folder of its own, by pkg-config alone.
+destination=$PWD/$out/installed
+prefix=/opt/tidegate
+
+install_or_uninstall() {
+    make --no-print-directory "$@" PREFIX=$prefix DESTDIR="$destination"
+}
+
+# What pkg-config says of the installation; where it is not installed, the same is read from its file.
+packaged() {
+    local file=$destination$prefix/lib/pkgconfig/tidegate.pc
+    if command -v pkg-config > /dev/null; then
+        PKG_CONFIG_SYSROOT_DIR=$destination PKG_CONFIG_PATH=${file%/*} pkg-config "$@" tidegate
+    else
+        sed -n 's/^\(Cflags\|Libs\|Libs\.private\): //p' "$file" | sed -e "s|\${libdir}|$destination$prefix/lib|" \
+            -e "s|\${includedir}|$destination$prefix/include|"
+    fi
+}
+
+installs_all_and_says_how_to_link() {
+    local said
+    rm -rf "$destination"
+    said=$(install_or_uninstall install) || return
+    grep -qF -- "-Wl,-rpath,$prefix/lib" <<< "$said" || return
+    same "$(printf "$prefix/%s\n" include/tidegate.h include/tidegate.hpp lib/libtidegate.{a,so,so.1} \
+        lib/pkgconfig/tidegate.pc share/doc/tidegate/LICENSE-{APACHE,MIT})" \
+        "$(cd "$destination" && find . ! -type d | sed 's/^\.//' | LC_ALL=C sort)"
+}
+
+installs_what_c_needs_alone() {
+    ! install_or_uninstall -n install | grep -E 'tidegate-(node|python)|maturin|npm|mvn'
+}
+
+# Shared: the loader finds the library by the path that `make install` names.
+example_runs_shared() {
+    local compiler=$1 example=$2
+    $compiler "$example" $(packaged --cflags --libs) -Wl,-rpath,"$destination$prefix/lib" -o "$out/example_shared"
+    objdump -p "$out/example_shared" | grep -q 'NEEDED.*libtidegate\.so\.1' && says_go_ahead "$out/example_shared"
+}
+
+# Static: where the archive alone is.
+example_runs_static() {
+    local compiler=$1 example=$2
+    rm "$destination$prefix"/lib/*.so*
+    $compiler "$example" $(packaged --static --cflags --libs) -o "$out/example_static"
+    ! objdump -p "$out/example_static" | grep -q 'NEEDED.*libtidegate' && says_go_ahead "$out/example_static"
+}
+
+uninstall_leaves_nothing() {
+    install_or_uninstall install > /dev/null && install_or_uninstall uninstall > /dev/null || return
+    same '' "$(find "$destination" ! -type d -o -name tidegate -path '*/doc/*')"
+}
+
+check 'make install builds no more than C needs' installs_what_c_needs_alone
+check 'make install installs all and says how to link' installs_all_and_says_how_to_link
+if has c; then
+    check 'an installed example of C runs, shared' example_runs_shared "${CC:-cc} -std=c11" "$out/example.c"
+fi
+if has cpp; then
+    check 'an installed example of C++ runs, shared' example_runs_shared "${CXX:-c++} -std=c++17" "$out/example.cpp"
+fi
+if has c; then
+    check 'an installed example of C runs, static' example_runs_static "${CC:-cc} -std=c11" "$out/example.c"
+fi
+check 'make uninstall leaves nothing' uninstall_leaves_nothing
+check 'make install wants an absolute PREFIX' fails make install PREFIX=somewhere
+
 # -------------------------------------------------------------------------------------------------- the memory checker
 
 # A checker that finds no leak in a program that has one is none.
-fails() {
-    ! "$@"
-}
 if has c; then
     check 'the memory checker finds a leak' fails "${checker[@]}" "$out/leak"
 fi
