@@ -31,6 +31,8 @@ pub struct Grant {
     pub granted_at_ns: u64,
     /// What voids a grant, counted by then: resets and changes of the quotas.
     pub reset_count: u64,
+    /// Which key was granted; 0 without keys.
+    pub key_hash: u64,
 }
 
 impl Decision {
@@ -102,14 +104,17 @@ impl Decision {
         if self.refunded.load(Ordering::Relaxed) { None } else { self.grant }
     }
 
-    /// Consumes the grant, for `limiter_id` only; one of several callers at once gets it.
-    pub(crate) fn take_grant(&self, limiter_id: u64) -> Result<Grant, Error> {
+    /// Consumes the grant, for its limiter and key only; one of several callers at once gets it.
+    pub(crate) fn take_grant(&self, limiter_id: u64, key_hash: u64) -> Result<Grant, Error> {
         let mistake = |value: &str| {
             Error::new(Status::InvalidDecision, "decision", value, "a decision of this limiter that granted, once")
         };
         let grant = self.grant.ok_or_else(|| mistake("one that granted nothing"))?;
         if grant.limiter_id != limiter_id {
             return Err(mistake("one of another limiter"));
+        }
+        if grant.key_hash != key_hash {
+            return Err(mistake("one of another key"));
         }
         // Relaxed: only who wins the swap matters; no other data hangs on it.
         if self.refunded.swap(true, Ordering::Relaxed) {

@@ -23,23 +23,36 @@ mod clock;
 mod concurrency;
 mod decision;
 mod error;
+mod key;
 mod quota;
 mod rate;
 mod stats;
 mod status;
 mod sync;
+mod table;
 
 pub use clock::{Clock, ManualClock};
 pub use concurrency::{ConcurrencyLimiter, ConcurrencyOptions, OwnedPermit, Permit, RawPermit};
+pub use concurrency::{
+    KeyedConcurrencyLimiter, KeyedConcurrencyOptions, KeyedPermit, OwnedKeyedPermit, RawKeyedPermit,
+};
 pub use decision::{Decision, Grant};
 pub use error::Error;
+pub use key::{IPV6_PREFIX, ip_key, key_of};
 pub use quota::{Algorithm, Anchor, IntoQuotas, Quota};
-pub use rate::RateLimiter;
+pub use rate::{KeyedRateLimiter, KeyedRateOptions, RateLimiter};
 pub use stats::Stats;
 pub use status::Status;
+#[cfg(loom)]
+#[doc(hidden)]
+pub use table::Protocol;
+pub use table::WhenFull;
 
 /// The largest cost, number of permits, limit or burst: 2⁵³−1, the largest whole number that every language can say exactly.
 pub const MAX_COST: u64 = (1 << 53) - 1;
 
 /// A time that never comes, in nanoseconds.
 pub const NEVER_NS: u64 = u64::MAX;
+
+/// For how many keys that count at once there is room unless asked otherwise.
+const DEFAULT_MAX_KEYS: u64 = 100_000;

@@ -29,6 +29,12 @@ pub struct Stats {
     pub hold_time_total: Duration,
     /// How long the longest-held permit was held; only if hold times are tracked.
     pub hold_time_max: Duration,
+    /// Keys that count at the moment, about (keyed limiters): exact up to some 6,000 keys of capacity, else from a sample.
+    pub live_keys: u64,
+    /// Keys that were forgotten for new ones though they counted (keyed limiters).
+    pub evicted_live: u64,
+    /// How many keys may count at once (keyed limiters).
+    pub capacity: u64,
 }
 
 /// Threads with a line of their own: the bits of [`TAKEN`].

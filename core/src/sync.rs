@@ -12,34 +12,52 @@ pub(crate) use loom::sync::Mutex;
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU64, fence};
 
-/// loom has no 128-bit atomic. A mutex around the value gives the same single steps, if with stronger ordering: what the
-/// orderings of the protocol must do is checked with the 64-bit word, which runs the same code.
 #[cfg(loom)]
-pub(crate) struct AtomicU128(loom::sync::Mutex<u128>);
+pub(crate) use wide::AtomicU128;
 
+/// loom has no 128-bit atomic. So each value that comes up gets a number, always the same, and the atomic holds that: loom sees
+/// every step with its ordering.
 #[cfg(loom)]
-impl AtomicU128 {
-    pub(crate) fn new(value: u128) -> Self {
-        Self(loom::sync::Mutex::new(value))
+mod wide {
+    use std::sync::Mutex;
+    use std::sync::atomic::Ordering;
+
+    /// A value's number is its place.
+    static VALUES: Mutex<Vec<u128>> = Mutex::new(Vec::new());
+
+    fn number(value: u128) -> u64 {
+        let mut values = VALUES.lock().expect("nothing panics here");
+        let known = values.iter().rposition(|known| *known == value);
+        known.unwrap_or_else(|| {
+            values.push(value);
+            values.len() - 1
+        }) as u64
     }
 
-    pub(crate) fn load(&self, _order: std::sync::atomic::Ordering) -> u128 {
-        *self.0.lock().expect("no model thread panics with the lock")
+    fn value(number: u64) -> u128 {
+        VALUES.lock().expect("nothing panics here")[number as usize]
     }
 
-    pub(crate) fn compare_exchange_weak(
-        &self,
-        current: u128,
-        new: u128,
-        _success: std::sync::atomic::Ordering,
-        _failure: std::sync::atomic::Ordering,
-    ) -> Result<u128, u128> {
-        let mut value = self.0.lock().expect("no model thread panics with the lock");
-        if *value == current {
-            *value = new;
-            Ok(current)
-        } else {
-            Err(*value)
+    pub(crate) struct AtomicU128(loom::sync::atomic::AtomicU64);
+
+    impl AtomicU128 {
+        pub(crate) fn new(value: u128) -> Self {
+            Self(loom::sync::atomic::AtomicU64::new(number(value)))
+        }
+
+        pub(crate) fn load(&self, order: Ordering) -> u128 {
+            value(self.0.load(order))
+        }
+
+        pub(crate) fn compare_exchange_weak(
+            &self,
+            current: u128,
+            new: u128,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<u128, u128> {
+            let exchanged = self.0.compare_exchange_weak(number(current), number(new), success, failure);
+            exchanged.map(value).map_err(value)
         }
     }
 }

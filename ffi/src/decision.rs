@@ -69,7 +69,7 @@ layout! { tidegate_decision: 128 {
 
 impl From<Decision> for tidegate_decision {
     fn from(decision: Decision) -> Self {
-        let nothing = Grant { limiter_id: 0, cost: 0, granted_at_ns: 0, reset_count: 0 };
+        let nothing = Grant { limiter_id: 0, cost: 0, granted_at_ns: 0, reset_count: 0, key_hash: 0 };
         let grant = decision.grant().unwrap_or(nothing);
         Self {
             status: decision.status() as i32,
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn tidegate_rate_limiter_refund(
         if taken == 0 || taken > MAX_COST {
             return Err(mistake("one that was refunded before"));
         }
-        limiter.0.refund_grant(Grant { limiter_id, cost: taken, granted_at_ns, reset_count });
+        limiter.0.refund_grant(Grant { limiter_id, cost: taken, granted_at_ns, reset_count, key_hash: 0 });
         Ok(Status::Allowed)
     })
 }

@@ -30,6 +30,7 @@ pub fn rate_refund(limiter: &Handle<RateLimiter>, cost: f64, granted_at_ns: BigI
         cost: cost as u64,
         granted_at_ns: granted_at_ns.get_u64().1,
         reset_count: reset_count as u64,
+        key_hash: 0,
     });
 }
 

@@ -33,7 +33,7 @@ impl FixedWindow {
     }
 
     #[inline]
-    fn local(&self, now: u64) -> u64 {
+    pub(crate) fn local(&self, now: u64) -> u64 {
         now.saturating_add(self.offset_ns)
     }
 
@@ -53,8 +53,9 @@ impl FixedWindow {
         if self.aligned { local - local % self.period_ns } else { local }
     }
 
+    /// What is used of the window that is open at `now`.
     #[inline]
-    fn used(&self, window: Window, now: u64) -> u64 {
+    pub(crate) fn used(&self, window: Window, now: u64) -> u64 {
         if self.is_open(window, self.local(now)) { window.used } else { 0 }
     }
 }

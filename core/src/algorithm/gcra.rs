@@ -91,6 +91,11 @@ impl Gcra {
         ((u128::from(elapsed_ns) * u128::from(self.multiplier)) >> SHIFT) as u64
     }
 
+    /// What the bucket lacks to be full.
+    pub(crate) fn owed_ticks(&self, tat: u64, now: u64) -> u64 {
+        tat.saturating_sub(self.ticks(now))
+    }
+
     fn segment_ticks(&self) -> u64 {
         self.ticks_of(self.segment_ns)
     }

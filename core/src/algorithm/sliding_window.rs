@@ -66,6 +66,12 @@ impl SlidingWindow {
             + u128::from(windows.current) * u128::from(self.period_ns)
     }
 
+    /// The estimate in tokens.
+    pub(crate) fn estimate(&self, windows: Windows, now: u64) -> f64 {
+        let (windows, offset) = self.at(windows, now);
+        self.weighed(windows, offset) as f64 / self.period_ns as f64
+    }
+
     #[inline]
     fn weighed_limit(&self) -> u128 {
         u128::from(self.limit) * u128::from(self.period_ns)

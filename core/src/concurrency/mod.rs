@@ -1,5 +1,7 @@
 //! Concurrency limiters: permits that the caller gives back.
 
+mod keyed;
+mod keyed_permit;
 mod permit;
 mod word;
 
@@ -8,6 +10,8 @@ use crate::rate::check_cost;
 use crate::stats::{Count, Counters, Stats};
 use crate::sync::{AtomicU64, Padded, back_off};
 use crate::{Error, Status};
+pub use keyed::{KeyedConcurrencyLimiter, KeyedConcurrencyOptions};
+pub use keyed_permit::{KeyedPermit, OwnedKeyedPermit, RawKeyedPermit};
 pub use permit::{OwnedPermit, Permit, RawPermit};
 use std::fmt;
 use std::sync::Arc;
@@ -273,6 +277,7 @@ impl ConcurrencyLimiter {
             released_failed: self.counters.total(Count::ReleasedFailed),
             hold_time_total: Duration::from_nanos(self.counters.total(Count::HoldTimeNs)),
             hold_time_max: Duration::from_nanos(max_ns),
+            ..Stats::default()
         }
     }
 

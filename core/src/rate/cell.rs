@@ -11,23 +11,20 @@
 //! between 1 and 4 through a multiple of 16 changes that end on the very same word. Then that one call is charged by the
 //! settings that it read.)
 
-use super::state::{Judgement, Undo};
-use super::word::{GENERATIONS, Packed, SETTINGS, Word};
-use crate::sync::{AtomicU64, Mutex, Padded, back_off, fence, lock};
-use crate::{NEVER_NS, Status};
+use super::settings::{Buffers, GENERATIONS};
+use super::state::{Judgement, Undo, judge, refusal};
+use super::word::{Packed, Word};
+use crate::Status;
+use crate::sync::{Mutex, Padded, back_off, fence, lock};
 use std::sync::atomic::Ordering;
 
 #[repr(C)]
 pub(crate) struct Cell<A: Packed> {
     word: Padded<<A::Word as Word>::Atomic>,
-    buffers: [Buffer; 2],
+    buffers: Buffers,
     /// Keeps changes of the settings apart. Never held on the path of a decision.
     changing: Mutex<()>,
 }
-
-/// One line of settings. Atomics, since a change may overwrite what a decision that is bound to fail still reads.
-#[repr(align(64))]
-struct Buffer([AtomicU64; SETTINGS]);
 
 /// A decision that was made, with what it was made from.
 struct Step<A: Packed> {
@@ -37,23 +34,26 @@ struct Step<A: Packed> {
     after: A::Word,
 }
 
+impl<A: Packed> Step<A> {
+    fn judged(&self, now: u64, cost: u64) -> Judgement {
+        judge(&self.settings, self.status, A::unpack(self.after), now, cost)
+    }
+}
+
 impl<A: Packed> Cell<A> {
     pub(crate) fn new(algorithm: A) -> Self {
-        let settings = algorithm.to_settings();
-        let buffer = || Buffer(settings.map(AtomicU64::new));
         Self {
             word: Padded(A::pack(A::FRESH, 0).new_atomic()),
-            buffers: [buffer(), buffer()],
+            buffers: Buffers::new(algorithm.to_settings()),
             changing: Mutex::new(()),
         }
     }
 
     #[inline]
     fn settings(&self, word: A::Word) -> A {
-        let buffer = &self.buffers[usize::from(A::generation(word) & 1)];
-        // Relaxed: the word was loaded with acquire, and `unchanged` or the exchange after the fence proves that the
-        // buffer was not overwritten meanwhile.
-        A::from_settings(|index| buffer.0[index].load(Ordering::Relaxed))
+        // The word was loaded with acquire, and `unchanged` or the exchange after the fence proves that the buffer was not
+        // overwritten meanwhile.
+        A::from_settings(self.buffers.reader(A::generation(word)))
     }
 
     /// Whether what was read of the settings since `word` was loaded can be relied on.
@@ -131,11 +131,11 @@ impl<A: Packed> Cell<A> {
 
     pub(crate) fn charge(&self, now: u64, cost: u64) -> (Judgement, Undo) {
         let step = self.step(now, cost, true);
-        (judge(&step, now, cost), A::Word::undo(step.before, step.after))
+        (step.judged(now, cost), A::Word::undo(step.before, step.after))
     }
 
     pub(crate) fn peek(&self, now: u64, cost: u64) -> Judgement {
-        judge(&self.step(now, cost, false), now, cost)
+        self.step(now, cost, false).judged(now, cost)
     }
 
     /// Takes back a charge that was just made: as if it had not been if nothing happened since, else by the refund rule.
@@ -192,13 +192,7 @@ impl<A: Packed> Cell<A> {
         let from = self.settings(word);
         let to = change(from);
         let generation = (A::generation(word) + 1) % GENERATIONS;
-        // Release: whoever reads one of the settings below also sees, after its acquire fence, that the word has left the
-        // generation before this one, which used the same buffer.
-        fence(Ordering::Release);
-        let buffer = &self.buffers[usize::from(generation & 1)];
-        for (place, setting) in buffer.0.iter().zip(to.to_settings()) {
-            place.store(setting, Ordering::Relaxed);
-        }
+        self.buffers.write(generation, to.to_settings());
         loop {
             let state = from.carry(A::unpack(word), now, &to);
             let next = A::replace(word, state, generation);
@@ -207,26 +201,5 @@ impl<A: Packed> Cell<A> {
                 Err(there) => word = there,
             }
         }
-    }
-}
-
-fn refusal<A: Packed>(settings: &A, cost: u64) -> Status {
-    let capacity = settings.capacity();
-    if cost > capacity && capacity > 0 { Status::ExceedsCapacity } else { Status::Denied }
-}
-
-fn judge<A: Packed>(step: &Step<A>, now: u64, cost: u64) -> Judgement {
-    let state = A::unpack(step.after);
-    Judgement {
-        status: step.status,
-        limit: step.settings.limit(),
-        remaining: step.settings.remaining(state, now),
-        retry_after_ns: match step.status {
-            Status::Allowed => 0,
-            Status::Denied if step.settings.capacity() > 0 => step.settings.retry_after_ns(state, now, cost),
-            _ => NEVER_NS,
-        },
-        reset_after_ns: step.settings.reset_after_ns(state, now),
-        granted_at_ns: step.settings.granted_at_ns(state, now),
     }
 }

@@ -1,7 +1,14 @@
 //! Rate limiters: tokens that come back with time.
 
 mod cell;
+mod keyed;
+mod keyed_cell;
+mod keyed_options;
+mod keyed_state;
+mod keyed_states;
 mod log_cell;
+mod settings;
+mod slot;
 mod state;
 mod word;
 
@@ -11,6 +18,8 @@ use crate::quota::{IntoQuotas, MAX_QUOTAS, Quota};
 use crate::stats::{Count, Counters, Stats};
 use crate::sync::{Mutex, lock};
 use crate::{Error, MAX_COST, Status};
+pub use keyed::KeyedRateLimiter;
+pub use keyed_options::KeyedRateOptions;
 pub(crate) use state::fits;
 use state::{Judgement, State};
 use std::fmt;
@@ -73,7 +82,6 @@ impl RateLimiter {
     ///
     /// As [`new`](Self::new).
     pub fn with_clock(quotas: impl IntoQuotas, clock: impl Into<Clock>) -> Result<Self, Error> {
-        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let (quotas, clock) = (quotas.into_quotas()?, clock.into());
         let state = |quota| State::new(quota, &clock);
         let states = match quotas.as_slice() {
@@ -84,7 +92,7 @@ impl RateLimiter {
             states,
             clock,
             counters: Counters::new(),
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id: next_id(),
             reset_count: AtomicU64::new(0),
             quotas: Mutex::new(quotas),
         })
@@ -167,31 +175,16 @@ impl RateLimiter {
         // Before the charge: a reset in between leaves an older count here, and the refund then does nothing.
         let reset_count = self.reset_count.load(Ordering::Acquire);
         let now = self.clock.now_ns();
-        let Joint { quota, named } = match (&self.states, spend) {
+        let joint = match (&self.states, spend) {
             (States::One(state), true) => state.charge(now, cost).0.into(),
             (States::One(state), false) => state.peek(now, cost).into(),
             (States::Several(states), true) => charge_all(states, now, cost),
             (States::Several(states), false) => peek_all(states, now, cost),
         };
         if spend {
-            self.count(named.status);
+            self.count(joint.named.status);
         }
-        let granted = spend && named.status == Status::Allowed;
-        Decision {
-            status: named.status,
-            quota,
-            limit: named.limit,
-            remaining: named.remaining,
-            retry_after_ns: named.retry_after_ns,
-            reset_after_ns: named.reset_after_ns,
-            grant: granted.then_some(Grant {
-                limiter_id: self.id,
-                cost,
-                granted_at_ns: named.granted_at_ns,
-                reset_count,
-            }),
-            refunded: AtomicBool::new(false),
-        }
+        joint.decision(spend, Grant { limiter_id: self.id, cost, granted_at_ns: 0, reset_count, key_hash: 0 })
     }
 
     /// Gives back what a decision took, as far as no bound is broken: a window takes it back only while the same window
@@ -201,7 +194,7 @@ impl RateLimiter {
     ///
     /// If the decision granted nothing, was refunded before, or is another limiter's. Nothing changes then.
     pub fn refund(&self, decision: &Decision) -> Result<(), Error> {
-        let grant = decision.take_grant(self.id)?;
+        let grant = decision.take_grant(self.id, 0)?;
         self.refund_grant(grant);
         Ok(())
     }
@@ -243,16 +236,7 @@ impl RateLimiter {
     pub fn reconfigure(&self, quotas: impl IntoQuotas) -> Result<(), Error> {
         let new = quotas.into_quotas()?;
         let mut quotas = lock(&self.quotas);
-        let same_kind =
-            |(old, new): (&Quota, &Quota)| old.algorithm() == new.algorithm() && old.anchor() == new.anchor();
-        if new.len() != quotas.len() || !quotas.iter().zip(&new).all(same_kind) {
-            return Err(Error::new(
-                Status::InvalidOption,
-                "quota",
-                text_of(&new),
-                format_args!("as many quotas, with the same algorithms and anchors, as {}", text_of(&quotas)),
-            ));
-        }
+        check_same_kinds(&quotas, &new)?;
         if new != *quotas {
             self.voiding_grants(|| {
                 let now = self.clock.now_ns();
@@ -312,6 +296,26 @@ fn text_of(quotas: &[Quota]) -> String {
     quotas.iter().map(Quota::to_string).collect::<Vec<_>>().join("; ")
 }
 
+/// A number that no other rate limiter of the process has.
+fn next_id() -> u64 {
+    static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Whether a limiter of quotas `old` can be changed to `new`.
+fn check_same_kinds(old: &[Quota], new: &[Quota]) -> Result<(), Error> {
+    let same_kind = |(old, new): (&Quota, &Quota)| old.algorithm() == new.algorithm() && old.anchor() == new.anchor();
+    if new.len() == old.len() && old.iter().zip(new).all(same_kind) {
+        return Ok(());
+    }
+    Err(Error::new(
+        Status::InvalidOption,
+        "quota",
+        text_of(new),
+        format_args!("as many quotas, with the same algorithms and anchors, as {}", text_of(old)),
+    ))
+}
+
 #[inline]
 pub(crate) fn check_cost(argument: &'static str, cost: u64) -> Result<(), Error> {
     #[cfg(feature = "test-panic")]
@@ -333,6 +337,31 @@ impl From<Judgement> for Joint {
 }
 
 impl Joint {
+    /// The decision, with `grant` if it granted.
+    fn decision(self, spend: bool, grant: Grant) -> Decision {
+        let Self { quota, named } = self;
+        let granted = spend && named.status == Status::Allowed;
+        Decision {
+            status: named.status,
+            quota,
+            limit: named.limit,
+            remaining: named.remaining,
+            retry_after_ns: named.retry_after_ns,
+            reset_after_ns: named.reset_after_ns,
+            grant: granted.then_some(Grant { granted_at_ns: named.granted_at_ns, ..grant }),
+            refunded: AtomicBool::new(false),
+        }
+    }
+
+    /// What is by now, but refused in any case.
+    fn but_refused(self, quota: usize, refusal: Judgement) -> Self {
+        if self.named.status != Status::Allowed {
+            return self;
+        }
+        let Judgement { remaining, reset_after_ns, .. } = self.named;
+        Self { quota: quota as u32, named: Judgement { remaining, reset_after_ns, ..refusal } }
+    }
+
     /// Refused: named after the longest retry_after, and *exceeds capacity* before *denied*. Admitted: named after the least
     /// remaining. Ties: the first in the list.
     fn and(self, quota: usize, one: Judgement) -> Self {
@@ -391,11 +420,5 @@ fn charge_all(states: &[State], now: u64, cost: u64) -> Joint {
 /// The figures after a charge was undone: as they are by now, but refused in any case.
 #[cold]
 fn refusal_in_a_race(states: &[State], quota: usize, refusal: Judgement, now: u64, cost: u64) -> Joint {
-    let looked = peek_all(states, now, cost);
-    if looked.named.status == Status::Allowed {
-        let Judgement { remaining, reset_after_ns, .. } = looked.named;
-        Joint { quota: quota as u32, named: Judgement { remaining, reset_after_ns, ..refusal } }
-    } else {
-        looked
-    }
+    peek_all(states, now, cost).but_refused(quota, refusal)
 }

@@ -2,13 +2,14 @@
 
 use super::cell::Cell;
 use super::log_cell::LogCell;
+use crate::algorithm::Algorithm;
 use crate::algorithm::fixed_window::FixedWindow;
 use crate::algorithm::gcra::Gcra;
 use crate::algorithm::sliding_log::SlidingLog;
 use crate::algorithm::sliding_window::SlidingWindow;
 use crate::clock::Clock;
-use crate::quota::{Algorithm, Quota};
-use crate::{Error, Status};
+use crate::quota::{Algorithm as Name, Quota};
+use crate::{Error, NEVER_NS, Status};
 
 /// What one quota says of one call.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +20,28 @@ pub(crate) struct Judgement {
     pub(crate) retry_after_ns: u64,
     pub(crate) reset_after_ns: u64,
     pub(crate) granted_at_ns: u64,
+}
+
+/// Why a call that may not go ahead may not.
+pub(crate) fn refusal<A: Algorithm>(algorithm: &A, cost: u64) -> Status {
+    let capacity = algorithm.capacity();
+    if cost > capacity && capacity > 0 { Status::ExceedsCapacity } else { Status::Denied }
+}
+
+/// The figures of a call that led to `status` and left `state`.
+pub(crate) fn judge<A: Algorithm>(algorithm: &A, status: Status, state: A::State, now: u64, cost: u64) -> Judgement {
+    Judgement {
+        status,
+        limit: algorithm.limit(),
+        remaining: algorithm.remaining(state, now),
+        retry_after_ns: match status {
+            Status::Allowed => 0,
+            Status::Denied if algorithm.capacity() > 0 => algorithm.retry_after_ns(state, now, cost),
+            _ => NEVER_NS,
+        },
+        reset_after_ns: algorithm.reset_after_ns(state, now),
+        granted_at_ns: algorithm.granted_at_ns(state, now),
+    }
 }
 
 /// What it takes to undo a charge exactly, if nothing happened since: the words before and after it.
@@ -40,10 +63,10 @@ pub(crate) enum State {
 /// Whether the quota's algorithm can count it.
 pub(crate) fn fits(quota: &Quota) -> Result<(), Error> {
     match quota.algorithm() {
-        Algorithm::Gcra => Gcra::new(quota, 0).map(drop),
-        Algorithm::FixedWindow => Ok(()),
-        Algorithm::SlidingWindow => SlidingWindow::new(quota, 0).map(drop),
-        Algorithm::SlidingLog => SlidingLog::new(quota).map(drop),
+        Name::Gcra => Gcra::new(quota, 0).map(drop),
+        Name::FixedWindow => Ok(()),
+        Name::SlidingWindow => SlidingWindow::new(quota, 0).map(drop),
+        Name::SlidingLog => SlidingLog::new(quota).map(drop),
     }
 }
 
@@ -51,10 +74,10 @@ impl State {
     pub(crate) fn new(quota: &Quota, clock: &Clock) -> Result<Self, Error> {
         let now = clock.now_ns();
         Ok(match quota.algorithm() {
-            Algorithm::Gcra => Self::Gcra(Cell::new(Gcra::new(quota, now)?)),
-            Algorithm::FixedWindow => Self::FixedWindow(Cell::new(FixedWindow::new(quota, clock.unix_offset_ns()))),
-            Algorithm::SlidingWindow => Self::SlidingWindow(Cell::new(SlidingWindow::new(quota, now)?)),
-            Algorithm::SlidingLog => Self::SlidingLog(LogCell::new(SlidingLog::new(quota)?)),
+            Name::Gcra => Self::Gcra(Cell::new(Gcra::new(quota, now)?)),
+            Name::FixedWindow => Self::FixedWindow(Cell::new(FixedWindow::new(quota, clock.unix_offset_ns()))),
+            Name::SlidingWindow => Self::SlidingWindow(Cell::new(SlidingWindow::new(quota, now)?)),
+            Name::SlidingLog => Self::SlidingLog(LogCell::new(SlidingLog::new(quota)?)),
         })
     }
 

@@ -9,6 +9,7 @@
 //! The waiters bit is kept as it is by every step; it is 0 until something can wait. The generation names the buffer that
 //! holds the settings under which the rest of the word is to be read (see [`cell`](super::cell)).
 
+use super::settings::{GENERATIONS, SETTINGS};
 use super::state::Undo;
 use crate::algorithm::fixed_window::{FixedWindow, Window};
 use crate::algorithm::gcra::{Gcra, TAT_BITS};
@@ -16,11 +17,6 @@ use crate::algorithm::sliding_window::{BITS, SlidingWindow, Windows};
 use crate::algorithm::{Algorithm, sliding_window};
 use crate::sync::{AtomicU64, AtomicU128};
 use std::sync::atomic::Ordering;
-
-/// Generations wrap after this many changes of the settings.
-pub(crate) const GENERATIONS: u8 = 16;
-/// Settings of an algorithm, as many as one cache line holds.
-pub(crate) const SETTINGS: usize = 8;
 
 /// An algorithm whose state fits into one atomic word.
 pub(crate) trait Packed: Algorithm {
@@ -150,9 +146,9 @@ fn wide_generation(word: u128) -> u8 {
     (word >> WIDE_GENERATION) as u8 & (GENERATIONS - 1)
 }
 
-/// The low `bits` of a word, as a number.
+/// `bits` of a word from `shift` up, as a number.
 #[inline]
-fn field(word: u128, shift: u32, bits: u32) -> u64 {
+pub(super) fn field(word: u128, shift: u32, bits: u32) -> u64 {
     ((word >> shift) & ((1 << bits) - 1)) as u64
 }
 

@@ -1,0 +1,325 @@
+//! Rate limiters with a budget for each key.
+
+use super::keyed_options::KeyedRateOptions;
+use super::keyed_state::{KeyedState, fits_slot};
+use super::keyed_states::KeyedStates;
+use super::{check_cost, check_same_kinds, next_id, text_of};
+use crate::decision::{Decision, Grant};
+use crate::quota::{IntoQuotas, Quota};
+use crate::stats::{Count, Counters, Stats};
+use crate::table::{KeyHash, KeyHasher, Stripes, check_max_keys};
+use crate::{Error, Status};
+use std::fmt;
+// Not the model checker's: it is locked by what changes quotas alone, outside of any protocol.
+use std::sync::{Mutex, PoisonError};
+
+/// Decides for each key on its own whether work may go ahead, in memory that doesn't grow.
+///
+/// A key is any bytes: an address, a user, a path ([`key_of`](crate::key_of) joins several, [`ip_key`](crate::ip_key) shortens
+/// addresses). Keys are not stored: a table holds a tag of each one's hash, 40 bytes for each key of `max_keys` in all. A key
+/// that owes nothing takes no room. If more keys than there is room for owe something at once, [`WhenFull`](crate::WhenFull) says
+/// what happens to new ones.
+///
+/// Every call may come from any thread at once.
+///
+/// ```
+/// use tidegate::KeyedRateLimiter;
+///
+/// let limiter = KeyedRateLimiter::new("2/s", 100_000)?;
+/// assert!(limiter.try_acquire("ann"));
+/// assert!(limiter.try_acquire("ann"));
+/// assert!(!limiter.try_acquire("ann"));
+/// assert!(limiter.try_acquire("bob"));
+/// # Ok::<(), tidegate::Error>(())
+/// ```
+pub struct KeyedRateLimiter {
+    states: KeyedStates,
+    hasher: KeyHasher,
+    counters: Counters,
+    id: u64,
+    max_keys: u64,
+    quotas: Mutex<Vec<Quota>>,
+}
+
+/// Keys of a batch that are decided by one reading of the clock.
+const BATCH: usize = 16;
+
+impl KeyedRateLimiter {
+    /// A limiter on the monotonic clock, with nothing used, with room for `max_keys` keys that count at once. `quotas` is a
+    /// [`Quota`], its text, or a list. [`KeyedRateOptions`] has more.
+    ///
+    /// # Errors
+    ///
+    /// Names the part of the quota that is wrong, or that doesn't fit beside a key; or max_keys.
+    pub fn new(quotas: impl IntoQuotas, max_keys: u64) -> Result<Self, Error> {
+        KeyedRateOptions::new().max_keys(max_keys).build(quotas)
+    }
+
+    pub(super) fn with_options(quotas: Vec<Quota>, options: KeyedRateOptions) -> Result<Self, Error> {
+        let KeyedRateOptions { max_keys, when_full, .. } = options;
+        quotas.iter().try_for_each(fits_slot)?;
+        check_max_keys(max_keys)?;
+        let clock = options.clock.unwrap_or_default();
+        let state = |quota| KeyedState::new(quota, &clock, max_keys, when_full);
+        let states = quotas.iter().map(state).collect::<Result<_, _>>()?;
+        let stripes = Stripes::new();
+        #[cfg(loom)]
+        let stripes = Stripes { protocol: options.protocol, ..stripes };
+        Ok(Self {
+            states: KeyedStates { states, stripes, clock },
+            hasher: KeyHasher::with_seed(KeyHasher::random_seed()),
+            counters: Counters::new(),
+            id: next_id(),
+            max_keys,
+            quotas: Mutex::new(quotas),
+        })
+    }
+
+    /// Takes one token of a key if it can be had now.
+    #[inline]
+    #[must_use = "work may go ahead only if this is true"]
+    pub fn try_acquire(&self, key: impl AsRef<[u8]>) -> bool {
+        self.try_status(key.as_ref(), 1) == Status::Allowed
+    }
+
+    /// Takes `cost` tokens of a key if all can be had now.
+    ///
+    /// # Errors
+    ///
+    /// If cost is not 1 … 2⁵³−1.
+    #[inline]
+    pub fn try_acquire_n(&self, key: impl AsRef<[u8]>, cost: u64) -> Result<bool, Error> {
+        self.try_acquire_status(key, cost).map(|status| status == Status::Allowed)
+    }
+
+    /// [`try_acquire_n`](Self::try_acquire_n), telling [`Status::Denied`], [`Status::ExceedsCapacity`] and
+    /// [`Status::KeysFull`] apart.
+    ///
+    /// # Errors
+    ///
+    /// If cost is not 1 … 2⁵³−1.
+    #[inline]
+    pub fn try_acquire_status(&self, key: impl AsRef<[u8]>, cost: u64) -> Result<Status, Error> {
+        check_cost("cost", cost)?;
+        Ok(self.try_status(key.as_ref(), cost))
+    }
+
+    #[inline]
+    fn try_status(&self, key: &[u8], cost: u64) -> Status {
+        let hash = self.hasher.hash(key);
+        let status = self.states.try_charge(hash, self.states.clock.now_ns(), cost);
+        self.count(status);
+        status
+    }
+
+    /// [`try_acquire_status`](Self::try_acquire_status) for many keys, one after the other; a key may occur more than once.
+    ///
+    /// # Errors
+    ///
+    /// If cost is not 1 … 2⁵³−1, or there are not as many statuses as keys. Nothing is taken then.
+    pub fn try_acquire_many<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        cost: u64,
+        statuses: &mut [Status],
+    ) -> Result<(), Error> {
+        check_cost("cost", cost)?;
+        if keys.len() != statuses.len() {
+            let allowed = format_args!("as many as keys, {}", keys.len());
+            return Err(Error::option("statuses", statuses.len(), allowed));
+        }
+        for (keys, statuses) in keys.chunks(BATCH).zip(statuses.chunks_mut(BATCH)) {
+            let mut hashes = [KeyHash::default(); BATCH];
+            // All hashes first: the processor then fetches the slots of one while it decides on another.
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.hasher.hash(key.as_ref());
+            }
+            let now = self.states.clock.now_ns();
+            for (hash, status) in hashes.iter().zip(statuses) {
+                *status = self.states.try_charge(*hash, now, cost);
+                self.count(*status);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one token of a key if it can be had now, and tells the figures.
+    pub fn decide(&self, key: impl AsRef<[u8]>) -> Decision {
+        self.decision(key.as_ref(), 1, true)
+    }
+
+    /// Takes `cost` tokens of a key if all can be had now, and tells the figures.
+    ///
+    /// With several quotas no bound is ever exceeded, and without a race a refusal charges nothing. In a race a call may be
+    /// refused because of another's charge that is just being undone.
+    ///
+    /// # Errors
+    ///
+    /// If cost is not 1 … 2⁵³−1.
+    pub fn decide_n(&self, key: impl AsRef<[u8]>, cost: u64) -> Result<Decision, Error> {
+        check_cost("cost", cost)?;
+        Ok(self.decision(key.as_ref(), cost, true))
+    }
+
+    /// What [`decide`](Self::decide) would answer now, spending nothing; `remaining` is what is unspent.
+    pub fn peek(&self, key: impl AsRef<[u8]>) -> Decision {
+        self.decision(key.as_ref(), 1, false)
+    }
+
+    /// What [`decide_n`](Self::decide_n) would answer now, spending nothing; `remaining` is what is unspent.
+    ///
+    /// # Errors
+    ///
+    /// If cost is not 1 … 2⁵³−1.
+    pub fn peek_n(&self, key: impl AsRef<[u8]>, cost: u64) -> Result<Decision, Error> {
+        check_cost("cost", cost)?;
+        Ok(self.decision(key.as_ref(), cost, false))
+    }
+
+    fn decision(&self, key: &[u8], cost: u64, spend: bool) -> Decision {
+        let hash = self.hasher.hash(key);
+        // Before the charge: what voids it in between leaves an older count here, and the refund then does nothing.
+        let reset_count = self.states.stripes.void_count(hash);
+        let joint = self.states.decide(hash, self.states.clock.now_ns(), cost, spend);
+        if spend {
+            self.count(joint.named.status);
+        }
+        let key_hash = hash.id();
+        joint.decision(spend, Grant { limiter_id: self.id, cost, granted_at_ns: 0, reset_count, key_hash })
+    }
+
+    /// Gives back what a decision took from a key, as far as no bound is broken: a window takes it back only while the same
+    /// window lasts, gcra only what has not leaked since. Without effect once the key was evicted. Consumes the decision.
+    ///
+    /// # Errors
+    ///
+    /// If the decision granted nothing, was refunded before, or is another limiter's or key's. Nothing changes then.
+    pub fn refund(&self, key: impl AsRef<[u8]>, decision: &Decision) -> Result<(), Error> {
+        let hash = self.hasher.hash(key.as_ref());
+        let grant = decision.take_grant(self.id, hash.id())?;
+        self.give_back(hash, grant);
+        Ok(())
+    }
+
+    /// [`refund`](Self::refund) for those who carry grants across a border and see themselves that each is used once, with the
+    /// limiter of its [`limiter_id`](Grant::limiter_id).
+    ///
+    /// # Errors
+    ///
+    /// If the grant is another key's. Nothing changes then.
+    pub fn refund_grant(&self, key: impl AsRef<[u8]>, grant: Grant) -> Result<(), Error> {
+        let hash = self.hasher.hash(key.as_ref());
+        if grant.key_hash != hash.id() {
+            let allowed = "a decision of this limiter and key";
+            return Err(Error::new(Status::InvalidDecision, "decision", "one of another key", allowed));
+        }
+        self.give_back(hash, grant);
+        Ok(())
+    }
+
+    fn give_back(&self, hash: KeyHash, grant: Grant) {
+        // While it is held the key neither starts afresh nor changes its quota.
+        let _lock = self.states.stripes.lock(hash);
+        if grant.reset_count != self.states.stripes.void_count(hash) {
+            return;
+        }
+        let now = self.states.clock.now_ns();
+        for state in &self.states.states {
+            state.refund(hash, now, grant.cost, grant.granted_at_ns);
+        }
+    }
+
+    /// Makes everything of a key unspent again. Its decisions from before can no longer be refunded to any effect.
+    pub fn reset(&self, key: impl AsRef<[u8]>) {
+        let hash = self.hasher.hash(key.as_ref());
+        let _lock = self.states.stripes.lock(hash);
+        for state in &self.states.states {
+            state.table().remove(hash, &self.states.stripes);
+        }
+    }
+
+    /// Changes limits, periods and bursts while in use, for all keys, from the next call on. What is used stays used, at most the
+    /// new burst. Decisions from before can no longer be refunded to any effect. Does nothing if nothing changed. Takes
+    /// time in proportion to max_keys, in which keys that are present are decided on and others wait.
+    ///
+    /// # Errors
+    ///
+    /// If a quota is wrong or doesn't fit, or the number of quotas, an algorithm or an anchor is not as before. Nothing changes
+    /// then.
+    pub fn reconfigure(&self, quotas: impl IntoQuotas) -> Result<(), Error> {
+        let new = quotas.into_quotas()?;
+        new.iter().try_for_each(fits_slot)?;
+        let mut quotas = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
+        check_same_kinds(&quotas, &new)?;
+        if new != *quotas {
+            let _none_enters = self.states.stripes.lock_all();
+            // Before and after: a call reads the count first and charges then, so one that reads the last count charges
+            // what the change has left.
+            self.states.stripes.void_all();
+            let now = self.states.clock.now_ns();
+            for (state, (old, new)) in self.states.states.iter().zip(quotas.iter().zip(&new)) {
+                if old != new {
+                    state.reconfigure(new, &self.states.clock, now);
+                }
+            }
+            self.states.stripes.void_all();
+            *quotas = new;
+        }
+        Ok(())
+    }
+
+    /// The quotas, in the order of the list.
+    #[must_use]
+    pub fn quotas(&self) -> Vec<Quota> {
+        self.quotas.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What was allowed, denied and evicted since the limiter was built, and about how many keys count.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        Stats {
+            allowed: self.counters.total(Count::Allowed),
+            denied: self.counters.total(Count::Denied),
+            live_keys: self.len(),
+            evicted_live: self.states.states.iter().map(|state| state.table().evicted_live()).sum(),
+            capacity: self.max_keys,
+            ..Stats::default()
+        }
+    }
+
+    /// About how many keys owe something: exact up to some 6,000 keys of capacity, else from a sample of the table.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        let now = self.states.clock.now_ns();
+        self.states.states.iter().map(|state| state.live_keys(now)).max().unwrap_or(0)
+    }
+
+    /// Whether about no key owes anything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// For how many keys that count at once there is room.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.max_keys
+    }
+
+    /// The number that this limiter's decisions bear; unique in the process.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    #[inline]
+    fn count(&self, status: Status) {
+        self.counters.increment(if status == Status::Allowed { Count::Allowed } else { Count::Denied });
+    }
+}
+
+impl fmt::Debug for KeyedRateLimiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyedRateLimiter({}, {} keys)", text_of(&self.quotas()), self.max_keys)
+    }
+}

@@ -1,0 +1,305 @@
+//! One quota's states in a table, and the settings that they are read under.
+//!
+//! As in a [`Cell`](super::cell), settings are kept twice, and a slot's generation names those it is to be read under. A change
+//!
+//! 1. holds all locks under which keys enter, so that none does, 2. writes the other buffer, 3. moves every slot to the next
+//!    generation, each in one step, 4. makes that the generation in which keys enter.
+//!
+//! Whoever decides meanwhile finds the settings of its slot in one of the two buffers, moved or not. A buffer is written again
+//! only by the change after, when no slot of its generation is left: then whoever still holds such a word fails to exchange it, or,
+//! to refuse, sees that the slot no longer bears the same tag and generation. (Generations wrap, as there.)
+
+use super::settings::{Buffers, GENERATIONS};
+use super::slot::{Slotted, State};
+use super::state::{Judgement, Undo, judge, refusal};
+use crate::algorithm::Algorithm;
+use crate::sync::{AtomicU64, back_off, fence};
+use crate::table::{EMPTY, Full, KeyHash, Place, Stripes, Table, Tenants, WhenFull};
+use crate::{Error, Status};
+use std::sync::atomic::Ordering;
+
+pub(crate) struct KeyedCell<A: Slotted> {
+    table: Table,
+    buffers: Buffers,
+    /// In which keys enter.
+    generation: AtomicU64,
+    of: std::marker::PhantomData<A>,
+}
+
+/// Why a call can't be decided on the path of a key that is present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detour {
+    /// The key must enter, under the lock of its stripe.
+    Absent,
+    /// The origin must move first, under all locks.
+    PastHorizon,
+}
+
+/// A decision that was made, with what it was made from.
+struct Step<A: Slotted> {
+    status: Status,
+    settings: A,
+    before: u128,
+    after: u128,
+}
+
+impl<A: Slotted> Step<A> {
+    fn judged(&self, now: u64, cost: u64) -> Judgement {
+        judge(&self.settings.rule(), self.status, self.settings.from_bits(self.after), now, cost)
+    }
+}
+
+impl<A: Slotted> KeyedCell<A> {
+    pub(crate) fn new(settings: A, max_keys: u64, when_full: WhenFull) -> Result<Self, Error> {
+        Ok(Self {
+            table: Table::new(max_keys, A::TAG_BITS, when_full)?,
+            buffers: Buffers::new(settings.to_settings()),
+            generation: AtomicU64::new(0),
+            of: std::marker::PhantomData,
+        })
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    #[inline]
+    fn find(&self, hash: KeyHash) -> Option<(Place, u128)> {
+        self.table.find(hash, A::TAG_BITS)
+    }
+
+    #[inline]
+    fn settings(&self, word: u128) -> A {
+        A::from_settings(self.buffers.reader(A::generation(word)))
+    }
+
+    /// Whether what was read of the settings since `word` was loaded can be relied on: its key and generation are there still.
+    #[inline]
+    fn unchanged(&self, place: Place, word: u128) -> bool {
+        // Acquire: if a setting was read that a later change wrote, the load below sees the slot as the change before that
+        // left it, or later (that change's exchanges, the later one's release fence, what it wrote, in this order).
+        fence(Ordering::Acquire);
+        (self.table.load(place) ^ word) >> (120 - A::TAG_BITS) == 0
+    }
+
+    #[inline]
+    fn exchange(&self, place: Place, before: u128, after: u128) -> bool {
+        // Acquire: as in `unchanged`.
+        fence(Ordering::Acquire);
+        self.table.exchange(place, before, after).is_ok()
+    }
+
+    /// Decides on the word of a key. `None` if another thread came between.
+    #[inline(always)]
+    fn attempt(
+        &self,
+        (place, word): (Place, u128),
+        now: u64,
+        cost: u64,
+        spend: bool,
+    ) -> Option<Result<Step<A>, Detour>> {
+        let settings = self.settings(word);
+        if settings.is_past_horizon(now) {
+            return Some(Err(Detour::PastHorizon));
+        }
+        let (status, after) = match settings.rule().charge(settings.from_bits(word), now, cost) {
+            Some(state) if spend => {
+                let after = settings.replaced(word, state);
+                if !self.exchange(place, word, after) {
+                    return None;
+                }
+                (Status::Allowed, after)
+            }
+            charged => {
+                if !self.unchanged(place, word) {
+                    return None;
+                }
+                (charged.map_or_else(|| refusal(&settings.rule(), cost), |_| Status::Allowed), word)
+            }
+        };
+        Some(Ok(Step { status, settings, before: word, after }))
+    }
+
+    #[inline]
+    fn step(&self, hash: KeyHash, now: u64, cost: u64, spend: bool) -> Result<Step<A>, Detour> {
+        loop {
+            let found = self.find(hash).ok_or(Detour::Absent)?;
+            if let Some(step) = self.attempt(found, now, cost, spend) {
+                return step;
+            }
+            back_off();
+        }
+    }
+
+    /// The hot path: one attempt without a loop, which needs fewer registers.
+    #[inline]
+    pub(crate) fn try_charge(&self, hash: KeyHash, now: u64, cost: u64) -> Result<Status, Detour> {
+        let found = self.find(hash).ok_or(Detour::Absent)?;
+        match self.attempt(found, now, cost, true) {
+            Some(step) => step.map(|step| step.status),
+            None => self.try_charge_again(hash, now, cost),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_charge_again(&self, hash: KeyHash, now: u64, cost: u64) -> Result<Status, Detour> {
+        back_off();
+        self.step(hash, now, cost, true).map(|step| step.status)
+    }
+
+    pub(crate) fn charge(&self, hash: KeyHash, now: u64, cost: u64) -> Result<(Judgement, Undo), Detour> {
+        let step = self.step(hash, now, cost, true)?;
+        Ok((step.judged(now, cost), Undo::Wide(step.before, step.after)))
+    }
+
+    pub(crate) fn peek(&self, hash: KeyHash, now: u64, cost: u64) -> Result<Judgement, Detour> {
+        Ok(self.step(hash, now, cost, false)?.judged(now, cost))
+    }
+
+    pub(crate) fn is_absent(&self, hash: KeyHash) -> bool {
+        self.find(hash).is_none()
+    }
+
+    /// Decides for a key that is away. Only under the lock of its stripe, and with a `now` that was read after the key was
+    /// seen to be away (see [`table`](crate::table)). What undoes a charge is to leave the slot empty.
+    pub(crate) fn enter(
+        &self,
+        hash: KeyHash,
+        now: u64,
+        cost: u64,
+        spend: bool,
+        stripes: &Stripes,
+    ) -> Result<(Judgement, Undo), Detour> {
+        // Nothing changes the settings while a stripe is locked.
+        let generation = self.generation.load(Ordering::Relaxed) as u8;
+        let settings = A::from_settings(self.buffers.reader(generation));
+        if settings.is_past_horizon(now) {
+            return Err(Detour::PastHorizon);
+        }
+        let tenants = Reading { settings, now };
+        let fresh = <A::Rule as Algorithm>::FRESH;
+        let rule = settings.rule();
+        let Some(state) = rule.charge(fresh, now, cost) else {
+            return Ok((judge(&rule, refusal(&rule, cost), fresh, now, cost), Undo::Wide(EMPTY, EMPTY)));
+        };
+        let word = settings.word(hash.tag(A::TAG_BITS), generation, state);
+        #[cfg(loom)]
+        if stripes.protocol == crate::table::Protocol::Tentative {
+            let confirmed = self.table.put_tentatively(hash, word, &tenants).then_some(Undo::Wide(EMPTY, word));
+            let judged = judge(&rule, Status::Allowed, state, now, cost);
+            return confirmed.map(|undo| (judged, undo)).ok_or(Detour::Absent);
+        }
+        let put =
+            if spend { self.table.put(hash, word, &tenants, stripes) } else { self.table.has_room(hash, &tenants) };
+        let judged = match put {
+            Ok(()) => judge(&rule, Status::Allowed, if spend { state } else { fresh }, now, cost),
+            Err(Full { rest_at_ns }) => Judgement {
+                remaining: 0,
+                retry_after_ns: rest_at_ns.saturating_sub(now),
+                ..judge(&rule, Status::KeysFull, fresh, now, cost)
+            },
+        };
+        Ok((judged, Undo::Wide(EMPTY, word)))
+    }
+
+    /// Takes back a charge that was just made as if it had not been; only if nothing happened since.
+    pub(crate) fn undo(&self, hash: KeyHash, undo: Undo) -> bool {
+        let Undo::Wide(before, after) = undo else { unreachable!("a slot is a wide word") };
+        while let Some((place, word)) = self.find(hash)
+            && word == after
+        {
+            if self.table.exchange(place, after, before).is_ok() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// By the refund rule. Only under the lock of the key's stripe, so that the key isn't evicted and started afresh meanwhile.
+    pub(crate) fn refund(&self, hash: KeyHash, now: u64, cost: u64, granted_at: u64) {
+        while let Some((place, word)) = self.find(hash) {
+            let settings = self.settings(word);
+            let state = settings.rule().refund(settings.from_bits(word), now, cost, granted_at);
+            if self.exchange(place, word, settings.replaced(word, state)) {
+                return;
+            }
+        }
+    }
+
+    /// Only under all locks.
+    pub(crate) fn reconfigure(&self, now: u64, settings: A) {
+        self.change(now, |_| settings);
+    }
+
+    /// Counts time from a later origin, if another thread hasn't moved it. Only under all locks.
+    pub(crate) fn move_origin(&self, now: u64) {
+        let generation = self.generation.load(Ordering::Relaxed) as u8;
+        if A::from_settings(self.buffers.reader(generation)).is_past_horizon(now) {
+            self.change(now, |settings| settings.moved_to(now));
+        }
+    }
+
+    fn change(&self, now: u64, change: impl FnOnce(A) -> A) {
+        let generation = self.generation.load(Ordering::Relaxed) as u8;
+        let from = A::from_settings(self.buffers.reader(generation));
+        let to = change(from);
+        let next = (generation + 1) % GENERATIONS;
+        self.buffers.write(next, to.to_settings());
+        for place in self.table.places() {
+            self.carry(place, now, (&from, &to), next);
+        }
+        // Relaxed: read under a lock that is held here.
+        self.generation.store(u64::from(next), Ordering::Relaxed);
+    }
+
+    /// Moves a slot to the next generation. A key at rest leaves: its times may be older than can be told from a new origin.
+    fn carry(&self, place: Place, now: u64, (from, to): (&A, &A), next: u8) {
+        loop {
+            let word = self.table.load(place);
+            if word == EMPTY {
+                return;
+            }
+            let state = from.from_bits(word);
+            let after = if from.share(state, now) == 0 {
+                EMPTY
+            } else {
+                to.word(A::tag(word), next, from.rule().carry(state, now, &to.rule()))
+            };
+            if self.table.exchange(place, word, after).is_ok() {
+                return;
+            }
+        }
+    }
+
+    /// About how many keys aren't at rest.
+    pub(crate) fn live_keys(&self, now: u64) -> u64 {
+        self.table.live_keys(|place, word| {
+            let settings = self.settings(word);
+            settings.share(settings.from_bits(word), now) > 0 && self.unchanged(place, word)
+        })
+    }
+}
+
+/// How the slots of a table are read as of a time; all have the same settings while a stripe is locked.
+struct Reading<A: Slotted> {
+    settings: A,
+    now: u64,
+}
+
+impl<A: Slotted> Reading<A> {
+    fn state(&self, word: u128) -> State<A> {
+        self.settings.from_bits(word)
+    }
+}
+
+impl<A: Slotted> Tenants for Reading<A> {
+    #[inline]
+    fn share(&self, word: u128) -> u64 {
+        self.settings.share(self.state(word), self.now)
+    }
+
+    fn rest_at_ns(&self, word: u128) -> u64 {
+        self.now.saturating_add(self.settings.rule().reset_after_ns(self.state(word), self.now))
+    }
+}

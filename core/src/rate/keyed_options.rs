@@ -1,0 +1,84 @@
+//! What a keyed rate limiter may be built with.
+
+use super::KeyedRateLimiter;
+use crate::Error;
+use crate::clock::Clock;
+use crate::quota::IntoQuotas;
+use crate::table::WhenFull;
+
+/// What a keyed rate limiter may be built with, beside its quotas.
+///
+/// ```
+/// use tidegate::{KeyedRateOptions, WhenFull};
+///
+/// let limiter = KeyedRateOptions::new().max_keys(10_000).when_full(WhenFull::DenyNew).build("5/s")?;
+/// assert!(limiter.try_acquire("203.0.113.7"));
+/// # Ok::<(), tidegate::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct KeyedRateOptions {
+    pub(super) max_keys: u64,
+    pub(super) when_full: WhenFull,
+    pub(super) clock: Option<Clock>,
+    #[cfg(loom)]
+    pub(super) protocol: crate::Protocol,
+}
+
+impl Default for KeyedRateOptions {
+    fn default() -> Self {
+        Self {
+            max_keys: crate::DEFAULT_MAX_KEYS,
+            when_full: WhenFull::default(),
+            clock: None,
+            #[cfg(loom)]
+            protocol: crate::Protocol::Locked,
+        }
+    }
+}
+
+impl KeyedRateOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// For how many keys that count at once there is to be room: 1 … 2³², 100,000 by default. Takes 40 bytes for each, and as
+    /// much for each quota.
+    #[must_use]
+    pub fn max_keys(mut self, max_keys: u64) -> Self {
+        self.max_keys = max_keys;
+        self
+    }
+
+    /// What to do with a new key that finds no room.
+    #[must_use]
+    pub fn when_full(mut self, when_full: WhenFull) -> Self {
+        self.when_full = when_full;
+        self
+    }
+
+    /// The clock; the monotonic one by default.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Into<Clock>) -> Self {
+        self.clock = Some(clock.into());
+        self
+    }
+
+    /// How keys enter, for the model checker.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn protocol(mut self, protocol: crate::Protocol) -> Self {
+        self.protocol = protocol;
+        self
+    }
+
+    /// A limiter with nothing used. `quotas` is a [`Quota`](crate::Quota), its text, or a list.
+    ///
+    /// # Errors
+    ///
+    /// Names the part of the quota that is wrong, or that doesn't fit beside a key; or max_keys.
+    pub fn build(self, quotas: impl IntoQuotas) -> Result<KeyedRateLimiter, Error> {
+        KeyedRateLimiter::with_options(quotas.into_quotas()?, self)
+    }
+}

@@ -1,0 +1,123 @@
+//! One quota's states for all keys, whichever the algorithm.
+
+use super::keyed_cell::{Detour, KeyedCell};
+use super::slot::{ClockWindows, FirstWindows, Slotted};
+use super::state::{Judgement, Undo};
+use crate::algorithm::gcra::Gcra;
+use crate::algorithm::sliding_window::SlidingWindow;
+use crate::clock::Clock;
+use crate::quota::{Algorithm, Anchor, Quota};
+use crate::table::{KeyHash, Stripes, Table, WhenFull};
+use crate::{Error, Status};
+
+pub(crate) enum KeyedState {
+    Gcra(KeyedCell<Gcra>),
+    FirstWindows(KeyedCell<FirstWindows>),
+    ClockWindows(KeyedCell<ClockWindows>),
+    SlidingWindow(KeyedCell<SlidingWindow>),
+}
+
+/// The same for each algorithm.
+macro_rules! each {
+    ($state:expr, $cell:ident => $call:expr) => {
+        match $state {
+            KeyedState::Gcra($cell) => $call,
+            KeyedState::FirstWindows($cell) => $call,
+            KeyedState::ClockWindows($cell) => $call,
+            KeyedState::SlidingWindow($cell) => $call,
+        }
+    };
+}
+
+/// Whether the quota's algorithm can count it for each key.
+pub(crate) fn fits_slot(quota: &Quota) -> Result<(), Error> {
+    match (quota.algorithm(), quota.anchor()) {
+        (Algorithm::Gcra, _) => <Gcra as Slotted>::new(quota, 0, 0).map(drop),
+        (Algorithm::FixedWindow, Anchor::First) => FirstWindows::new(quota, 0, 0).map(drop),
+        (Algorithm::FixedWindow, Anchor::Clock) => ClockWindows::new(quota, 0, 0).map(drop),
+        (Algorithm::SlidingWindow, _) => <SlidingWindow as Slotted>::new(quota, 0, 0).map(drop),
+        (Algorithm::SlidingLog, _) => Err(Error::option(
+            "algorithm",
+            "sliding_log with keys",
+            "gcra, fixed_window, sliding_window (a log for each key has no fixed size)",
+        )),
+    }
+}
+
+impl KeyedState {
+    pub(crate) fn new(quota: &Quota, clock: &Clock, max_keys: u64, when_full: WhenFull) -> Result<Self, Error> {
+        fn cell<A: Slotted>(
+            quota: &Quota,
+            clock: &Clock,
+            max_keys: u64,
+            when_full: WhenFull,
+        ) -> Result<KeyedCell<A>, Error> {
+            KeyedCell::new(A::new(quota, clock.unix_offset_ns(), clock.now_ns())?, max_keys, when_full)
+        }
+        fits_slot(quota)?;
+        Ok(match (quota.algorithm(), quota.anchor()) {
+            (Algorithm::Gcra, _) => Self::Gcra(cell(quota, clock, max_keys, when_full)?),
+            (Algorithm::FixedWindow, Anchor::First) => Self::FirstWindows(cell(quota, clock, max_keys, when_full)?),
+            (Algorithm::FixedWindow, Anchor::Clock) => Self::ClockWindows(cell(quota, clock, max_keys, when_full)?),
+            (Algorithm::SlidingWindow, _) => Self::SlidingWindow(cell(quota, clock, max_keys, when_full)?),
+            (Algorithm::SlidingLog, _) => unreachable!("refused above"),
+        })
+    }
+
+    #[inline]
+    pub(crate) fn try_charge(&self, hash: KeyHash, now: u64, cost: u64) -> Result<Status, Detour> {
+        each!(self, cell => cell.try_charge(hash, now, cost))
+    }
+
+    pub(crate) fn charge(&self, hash: KeyHash, now: u64, cost: u64) -> Result<(Judgement, Undo), Detour> {
+        each!(self, cell => cell.charge(hash, now, cost))
+    }
+
+    pub(crate) fn peek(&self, hash: KeyHash, now: u64, cost: u64) -> Result<Judgement, Detour> {
+        each!(self, cell => cell.peek(hash, now, cost))
+    }
+
+    pub(crate) fn is_absent(&self, hash: KeyHash) -> bool {
+        each!(self, cell => cell.is_absent(hash))
+    }
+
+    pub(crate) fn enter(
+        &self,
+        hash: KeyHash,
+        now: u64,
+        cost: u64,
+        spend: bool,
+        stripes: &Stripes,
+    ) -> Result<(Judgement, Undo), Detour> {
+        each!(self, cell => cell.enter(hash, now, cost, spend, stripes))
+    }
+
+    pub(crate) fn undo(&self, hash: KeyHash, undo: Undo) -> bool {
+        each!(self, cell => cell.undo(hash, undo))
+    }
+
+    pub(crate) fn refund(&self, hash: KeyHash, now: u64, cost: u64, granted_at: u64) {
+        each!(self, cell => cell.refund(hash, now, cost, granted_at));
+    }
+
+    pub(crate) fn move_origin(&self, now: u64) {
+        each!(self, cell => cell.move_origin(now));
+    }
+
+    /// To a quota that fits, with the same algorithm and anchor.
+    pub(crate) fn reconfigure(&self, quota: &Quota, clock: &Clock, now: u64) {
+        fn to<A: Slotted>(cell: &KeyedCell<A>, quota: &Quota, clock: &Clock, now: u64) {
+            let settings = A::new(quota, clock.unix_offset_ns(), now).expect("the quota was checked");
+            cell.reconfigure(now, settings);
+        }
+        each!(self, cell => to(cell, quota, clock, now));
+    }
+
+    pub(crate) fn live_keys(&self, now: u64) -> u64 {
+        each!(self, cell => cell.live_keys(now))
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        each!(self, cell => cell.table())
+    }
+}

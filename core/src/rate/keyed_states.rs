@@ -1,0 +1,170 @@
+//! All quotas of a keyed limiter: how a call finds its key, or brings it in, and decides by all of them.
+
+use super::Joint;
+use super::keyed_cell::Detour;
+use super::keyed_state::KeyedState;
+use super::state::{Judgement, Undo};
+use crate::Status;
+use crate::clock::Clock;
+use crate::quota::MAX_QUOTAS;
+use crate::table::{KeyHash, Stripes};
+
+/// One table for each quota, and the locks under which keys enter any of them.
+pub(super) struct KeyedStates {
+    pub(super) states: Box<[KeyedState]>,
+    pub(super) stripes: Stripes,
+    pub(super) clock: Clock,
+}
+
+/// One call for one key.
+#[derive(Clone, Copy)]
+struct Call {
+    hash: KeyHash,
+    now: u64,
+    cost: u64,
+    /// Of each quota whether its table lacks the key for sure: while the lock of the key's stripe is held.
+    absent: Option<[bool; MAX_QUOTAS]>,
+    /// As it was before the call.
+    void_count: u64,
+}
+
+impl KeyedStates {
+    /// The hot path: one quota, and the key is there.
+    #[inline]
+    pub(super) fn try_charge(&self, hash: KeyHash, now: u64, cost: u64) -> Status {
+        let charged = match &*self.states {
+            [KeyedState::Gcra(cell)] => cell.try_charge(hash, now, cost),
+            [state] => state.try_charge(hash, now, cost),
+            _ => return self.decide(hash, now, cost, true).named.status,
+        };
+        charged.unwrap_or_else(|_| self.decide_locked(hash, cost, true).named.status)
+    }
+
+    /// Charges if `spend` and all admit.
+    pub(super) fn decide(&self, hash: KeyHash, now: u64, cost: u64, spend: bool) -> Joint {
+        let void_count = self.stripes.void_count(hash);
+        self.by_all(&Call { hash, now, cost, absent: None, void_count }, spend)
+            .unwrap_or_else(|_| self.decide_locked(hash, cost, spend))
+    }
+
+    /// For a key that a table lacks, or after the horizon.
+    #[cold]
+    #[inline(never)]
+    fn decide_locked(&self, hash: KeyHash, cost: u64, spend: bool) -> Joint {
+        loop {
+            let lock = self.lock(hash);
+            let mut absent = [false; MAX_QUOTAS];
+            for (absent, state) in absent.iter_mut().zip(&self.states) {
+                *absent = state.is_absent(hash);
+            }
+            // After the look, for the reason that stands at the head of `table`.
+            let now = self.clock.now_ns();
+            let void_count = self.stripes.void_count(hash);
+            match self.by_all(&Call { hash, now, cost, absent: Some(absent), void_count }, spend) {
+                Ok(joint) => return joint,
+                // One that was there was at rest and lost its slot since.
+                Err(Detour::Absent) => {}
+                Err(Detour::PastHorizon) => {
+                    drop(lock);
+                    self.move_origins(now);
+                }
+            }
+        }
+    }
+
+    #[cfg(not(loom))]
+    fn lock(&self, hash: KeyHash) -> impl Sized + '_ {
+        self.stripes.lock(hash)
+    }
+
+    #[cfg(loom)]
+    fn lock(&self, hash: KeyHash) -> impl Sized + '_ {
+        (self.stripes.protocol == crate::table::Protocol::Locked).then(|| self.stripes.lock(hash))
+    }
+
+    fn move_origins(&self, now: u64) {
+        let _none_enters = self.stripes.lock_all();
+        for state in &self.states {
+            state.move_origin(now);
+        }
+    }
+
+    /// Several quotas: looks at all, and if any refuses, nothing is written. Else charges in list order; if one refuses by then,
+    /// what was charged is taken back.
+    fn by_all(&self, call: &Call, spend: bool) -> Result<Joint, Detour> {
+        if let [state] = &*self.states {
+            return Ok(self.ask(call, 0, state, spend)?.0.into());
+        }
+        let looked = self.look(call)?;
+        if !spend || looked.named.status != Status::Allowed {
+            return Ok(looked);
+        }
+        let mut joint: Option<Joint> = None;
+        let mut charges = [None; MAX_QUOTAS];
+        for (index, state) in self.states.iter().enumerate() {
+            match self.ask(call, index, state, true) {
+                Ok((judged, undo)) if judged.status == Status::Allowed => {
+                    charges[index] = Some((undo, judged.granted_at_ns));
+                    joint = Some(match joint {
+                        None => judged.into(),
+                        Some(joint) => joint.and(index, judged),
+                    });
+                }
+                Ok((refusal, _)) => {
+                    self.take_back(call, &charges);
+                    return Ok(self.look(&self.looked_again(call))?.but_refused(index, refusal));
+                }
+                Err(detour) => {
+                    self.take_back(call, &charges);
+                    return Err(detour);
+                }
+            }
+        }
+        Ok(joint.expect("a list of quotas is never empty"))
+    }
+
+    fn ask(&self, call: &Call, index: usize, state: &KeyedState, spend: bool) -> Result<(Judgement, Undo), Detour> {
+        let Call { hash, now, cost, .. } = *call;
+        if call.absent.is_some_and(|absent| absent[index]) {
+            state.enter(hash, now, cost, spend, &self.stripes)
+        } else if spend {
+            state.charge(hash, now, cost)
+        } else {
+            state.peek(hash, now, cost).map(|judged| (judged, Undo::Wide(0, 0)))
+        }
+    }
+
+    fn look(&self, call: &Call) -> Result<Joint, Detour> {
+        let mut joint: Joint = self.ask(call, 0, &self.states[0], false)?.0.into();
+        for (index, state) in self.states.iter().enumerate().skip(1) {
+            joint = joint.and(index, self.ask(call, index, state, false)?.0);
+        }
+        Ok(joint)
+    }
+
+    /// A key that entered and was taken back may be there (another charged it too) or not.
+    fn looked_again(&self, call: &Call) -> Call {
+        let absent = call.absent.map(|mut absent| {
+            for (absent, state) in absent.iter_mut().zip(&self.states) {
+                *absent = state.is_absent(call.hash);
+            }
+            absent
+        });
+        Call { absent, ..*call }
+    }
+
+    #[cold]
+    fn take_back(&self, call: &Call, charges: &[Option<(Undo, u64)>; MAX_QUOTAS]) {
+        for (state, charge) in self.states.iter().zip(charges) {
+            let Some((undo, granted_at_ns)) = *charge else { break };
+            if state.undo(call.hash, undo) {
+                continue;
+            }
+            let _lock = call.absent.is_none().then(|| self.stripes.lock(call.hash));
+            // Else it may have been evicted and started afresh, which it can't while this call itself holds the lock.
+            if call.absent.is_some() || self.stripes.void_count(call.hash) == call.void_count {
+                state.refund(call.hash, call.now, call.cost, granted_at_ns);
+            }
+        }
+    }
+}

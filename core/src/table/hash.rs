@@ -1,0 +1,133 @@
+//! Where a key lives: a keyed hash, and what it says of the table.
+
+use siphasher::sip128::{Hash128, SipHasher13};
+#[cfg(not(loom))]
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// SipHash-1-3 with 128 bits of output, under a random seed of each table.
+///
+/// Who doesn't know the seed can't find keys that share lines (and so slow nothing down, and evict nobody on purpose): SipHash
+/// is a pseudo-random function for inputs that an attacker chooses (Aumasson and Bernstein, 2012), in its variant 1-3 the
+/// choice of the standard libraries of Rust and Python for their hash tables. No hash leaves the process.
+#[derive(Clone)]
+pub(crate) struct KeyHasher(SipHasher13);
+
+/// A key's hash: which two lines may hold it, and by what tag it is known there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KeyHash {
+    /// Chooses the lines.
+    place: u64,
+    /// Chooses the second line and is the source of the tag.
+    name: u64,
+}
+
+impl KeyHasher {
+    pub(crate) fn with_seed(seed: [u64; 2]) -> Self {
+        Self(SipHasher13::new_with_keys(seed[0], seed[1]))
+    }
+
+    /// A seed from the operating system's randomness, by way of the standard library's.
+    #[cfg(not(loom))]
+    pub(crate) fn random_seed() -> [u64; 2] {
+        [(); 2].map(|()| RandomState::new().build_hasher().finish())
+    }
+
+    /// The model checker must find the same in each run.
+    #[cfg(loom)]
+    pub(crate) fn random_seed() -> [u64; 2] {
+        [1, 2]
+    }
+
+    #[inline]
+    pub(crate) fn hash(&self, key: &[u8]) -> KeyHash {
+        let Hash128 { h1, h2 } = self.0.hash(key);
+        KeyHash { place: h1, name: h2 }
+    }
+}
+
+impl KeyHash {
+    /// The tag in `bits` bits; never 0, which is the tag of an empty slot.
+    #[inline]
+    pub(crate) fn tag(self, bits: u32) -> u64 {
+        (self.name >> (64 - bits)).max(1)
+    }
+
+    /// Two different lines out of `lines`, of which there are at least two.
+    #[inline]
+    pub(super) fn lines(self, lines: usize) -> [usize; 2] {
+        let first = scaled(self.place >> 32, lines);
+        let other = scaled(self.place & 0xFFFF_FFFF, lines - 1);
+        // Skipping the first keeps the other uniform among the rest.
+        [first, if other >= first { other + 1 } else { other }]
+    }
+
+    /// The first eight bits, which every tag begins with: so a slot tells the stripe of its key, too.
+    pub(crate) fn stripe(self) -> u8 {
+        (self.name >> 56) as u8
+    }
+
+    /// As plain data, for those who carry it.
+    #[inline]
+    pub(crate) fn to_parts(self) -> [u64; 2] {
+        [self.place, self.name]
+    }
+
+    #[inline]
+    pub(crate) fn from_parts([place, name]: [u64; 2]) -> Self {
+        Self { place, name }
+    }
+
+    /// What a decision remembers of its key; never 0, which stands for no key.
+    #[inline]
+    pub(crate) fn id(self) -> u64 {
+        self.name.max(1)
+    }
+}
+
+/// Multiply-high: 32 random bits to 0 … `count` − 1.
+#[inline]
+fn scaled(random: u64, count: usize) -> usize {
+    ((random * count as u64) >> 32) as usize
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_two_lines_of_a_key_differ_and_fill_the_table_evenly() {
+        let hasher = KeyHasher::with_seed([1, 2]);
+        let mut counts = [0_u32; 7];
+        for number in 0..70_000_u32 {
+            let [first, second] = hasher.hash(&number.to_le_bytes()).lines(7);
+            assert_ne!(first, second);
+            counts[first] += 1;
+            counts[second] += 1;
+        }
+        assert!(counts.iter().all(|count| count.abs_diff(20_000) < 600), "{counts:?}");
+    }
+
+    #[test]
+    fn a_tag_is_never_that_of_an_empty_slot() {
+        assert_eq!(KeyHash { place: 0, name: 0 }.tag(40), 1);
+        assert_eq!(KeyHash { place: 0, name: u64::MAX }.tag(56), (1 << 56) - 1);
+    }
+
+    #[test]
+    fn the_stripe_of_a_key_is_read_off_its_tag() {
+        let hasher = KeyHasher::with_seed([1, 2]);
+        for number in 0..1_000_u32 {
+            let hash = hasher.hash(&number.to_le_bytes());
+            for bits in [40, 48, 56] {
+                assert_eq!(u64::from(hash.stripe()), hash.tag(bits) >> (bits - 8));
+            }
+        }
+    }
+
+    #[test]
+    fn another_seed_gives_other_hashes() {
+        let hash = |seed| KeyHasher::with_seed(seed).hash(b"key");
+        assert_ne!(hash([1, 2]), hash([1, 3]));
+        assert_ne!(hash(KeyHasher::random_seed()), hash(KeyHasher::random_seed()));
+    }
+}
