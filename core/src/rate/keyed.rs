@@ -62,9 +62,10 @@ impl KeyedRateLimiter {
         let clock = options.clock.unwrap_or_default();
         let state = |quota| KeyedState::new(quota, &clock, max_keys, when_full);
         let states = quotas.iter().map(state).collect::<Result<_, _>>()?;
-        let stripes = Stripes::new();
+        #[cfg_attr(not(loom), expect(unused_mut, reason = "the model checker chooses how keys enter"))]
+        let mut stripes = Stripes::new();
         #[cfg(loom)]
-        let stripes = Stripes { protocol: options.protocol, ..stripes };
+        (stripes.protocol = options.protocol);
         Ok(Self {
             states: KeyedStates { states, stripes, clock },
             hasher: KeyHasher::with_seed(KeyHasher::random_seed()),
