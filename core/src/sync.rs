@@ -15,8 +15,11 @@ pub(crate) use loom::sync::atomic::{AtomicU64, fence};
 #[cfg(loom)]
 pub(crate) use wide::AtomicU128;
 
-/// loom has no 128-bit atomic. So each value that comes up gets a number, always the same, and the atomic holds that: loom sees
-/// every step with its ordering.
+/// loom has no 128-bit atomic. So each value that comes up gets a number, always the same, and the atomic holds that.
+///
+/// A load is a step that changes nothing: of several plain loads loom remembers the last alone, and so leaves out orders of an earlier
+/// one and another's exchange (a stale `now` then went unfound). What the orderings of the protocol must do is checked with the
+/// 64-bit word, which runs the same code.
 #[cfg(loom)]
 mod wide {
     use std::sync::Mutex;
@@ -45,8 +48,8 @@ mod wide {
             Self(loom::sync::atomic::AtomicU64::new(number(value)))
         }
 
-        pub(crate) fn load(&self, order: Ordering) -> u128 {
-            value(self.0.load(order))
+        pub(crate) fn load(&self, _order: Ordering) -> u128 {
+            value(self.0.fetch_or(0, Ordering::AcqRel))
         }
 
         pub(crate) fn compare_exchange_weak(

@@ -1,5 +1,6 @@
 //! tidegate's core beside its peers in Rust, interleaved in one process. Prints JSON lines; `bench/run.py` reads them.
 
+mod keyed;
 mod peers;
 mod rounds;
 
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use tidegate::{Algorithm, ConcurrencyLimiter, ConcurrencyOptions, Quota, RateLimiter};
 
 /// More than any loop here can spend.
-const PLENTY: u64 = 1_000_000_000;
+pub const PLENTY: u64 = 1_000_000_000;
 
 fn main() {
     let quick = std::env::var_os("QUICK").is_some();
@@ -20,6 +21,8 @@ fn main() {
     for threads in [2, 10] {
         gcra_contended(rounds, threads);
     }
+    keyed::gcra(rounds);
+    keyed::contended(rounds);
     concurrency(rounds);
     counter_race(if quick { 1 } else { 3 });
 }
