@@ -121,16 +121,16 @@ impl Table {
     /// Where a key is, and the word there.
     #[inline]
     pub(crate) fn find(&self, hash: KeyHash, tag_bits: u32) -> Option<(Place, u128)> {
-        let tag = u128::from(hash.tag(tag_bits));
-        for line in hash.lines(self.slots.lines()) {
-            for place in Place::of_line(line) {
-                let word = self.slots.load(place);
-                if word >> (128 - tag_bits) == tag {
-                    return Some((place, word));
-                }
+        let tag = hash.tag(tag_bits);
+        let lines = hash.lines(self.slots.lines());
+        loop {
+            let place = self.slots.bearing(lines, tag, tag_bits)?;
+            let word = self.slots.load(place);
+            if word >> (128 - tag_bits) == u128::from(tag) {
+                return Some((place, word));
             }
+            // The slot went to another key in between.
         }
-        None
     }
 
     #[inline]
@@ -170,21 +170,27 @@ impl Table {
         if share == 0 || may_evict { Ok(()) } else { Err(self.full(hash, tenants)) }
     }
 
-    /// A slot that is empty or whose key is at rest, in the line that has more of them (ties: the first); else that of the
-    /// key that owes the smallest share (ties: the one that is at rest first).
+    /// A slot that is empty or whose key is at rest; else that of the key that owes the smallest share (ties: the one that is
+    /// at rest first).
+    ///
+    /// Of the two lines that with more empty slots, then with more free ones (ties: the first), so that both fill evenly. In a
+    /// line an empty slot, then the key that has been at rest for longest: who comes often is to keep its place.
     fn room(&self, hash: KeyHash, tenants: &impl Tenants) -> Room {
-        let mut best: Option<(usize, Room)> = None;
+        let mut best: Option<((u32, u32), Room)> = None;
         let mut least: Option<Room> = None;
         for line in hash.lines(self.slots.lines()) {
-            let mut free = None;
-            let mut free_count = 0;
+            let mut free: Option<Room> = None;
+            let mut counts = (0, 0);
             for place in Place::of_line(line) {
                 let word = self.slots.load(place);
                 let share = if word == EMPTY { 0 } else { tenants.share(word) };
                 let room = Room { place, word, share };
                 if share == 0 {
-                    free_count += 1;
-                    free.get_or_insert(room);
+                    counts.0 += u32::from(word == EMPTY);
+                    counts.1 += 1;
+                    if free.as_ref().is_none_or(|free| self.age_order(word) < self.age_order(free.word)) {
+                        free = Some(room);
+                    }
                 } else if least.as_ref().is_none_or(|least| {
                     share < least.share
                         || share == least.share && tenants.rest_at_ns(word) < tenants.rest_at_ns(least.word)
@@ -193,12 +199,17 @@ impl Table {
                 }
             }
             if let Some(room) = free
-                && best.as_ref().is_none_or(|(count, _)| free_count > *count)
+                && best.as_ref().is_none_or(|(most, _)| counts > *most)
             {
-                best = Some((free_count, room));
+                best = Some((counts, room));
             }
         }
         best.map(|(_, room)| room).or(least).expect("a line has slots")
+    }
+
+    /// What is below the flags and the generation begins with a time: the older, the smaller, and smallest in an empty slot.
+    fn age_order(&self, word: u128) -> u128 {
+        word << (self.tag_bits + 8)
     }
 
     #[cold]

@@ -47,9 +47,58 @@ impl Slots {
         self.slot(place).compare_exchange_weak(current, new, Ordering::AcqRel, Ordering::Acquire)
     }
 
+    #[inline]
+    fn line(&self, line: usize) -> &[AtomicU128; LINE] {
+        self.memory[line * LINE..].first_chunk().expect("lines are whole")
+    }
+
+    /// Which slot of two lines has a tag on top, if any has.
+    ///
+    /// Only a hint: who goes by it loads the slot. All slots are looked at, whatever is found: the two lines are
+    /// then fetched at the same time, and where a key happens to be is nothing that the processor would have to guess.
+    #[inline]
+    pub(super) fn bearing(&self, lines: [usize; 2], tag: u64, tag_bits: u32) -> Option<Place> {
+        const NONE: usize = usize::MAX;
+        let tag = tag << (64 - tag_bits);
+        let mut found = NONE;
+        for line in lines {
+            for (index, slot) in self.line(line).iter().enumerate() {
+                let same = (top(slot) ^ tag) >> (64 - tag_bits) == 0;
+                found = if same { line * LINE + index } else { found };
+            }
+        }
+        (found != NONE).then_some(Place(found))
+    }
+
     pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
         (0..self.lines * LINE).map(Place)
     }
+}
+
+/// The top half of a slot.
+#[inline]
+#[cfg(all(target_arch = "x86_64", not(loom)))]
+fn top(slot: &AtomicU128) -> u64 {
+    let top;
+    // SAFETY: the slot is borrowed, and its top half are the eight bytes from its eighth on. To the language this is an
+    // atomic load of the slot whose other half is dropped; the processor loads eight aligned bytes in one step, in the order of
+    // an acquire. (As a load of sixteen bytes it would cost a call to see which instruction there is, eight times.)
+    unsafe {
+        std::arch::asm!(
+            "mov {top}, qword ptr [{slot} + 8]",
+            slot = in(reg) std::ptr::from_ref(slot),
+            top = lateout(reg) top,
+            options(nostack, preserves_flags, readonly)
+        );
+    }
+    top
+}
+
+/// The top half of a slot.
+#[inline]
+#[cfg(not(all(target_arch = "x86_64", not(loom))))]
+fn top(slot: &AtomicU128) -> u64 {
+    (slot.load(Ordering::Acquire) >> 64) as u64
 }
 
 /// The index of a slot.
