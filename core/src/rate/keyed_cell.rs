@@ -45,7 +45,7 @@ struct Step<A: Slotted> {
 
 impl<A: Slotted> Step<A> {
     fn judged(&self, now: u64, cost: u64) -> Judgement {
-        judge(&self.settings.rule(), self.status, self.settings.from_bits(self.after), now, cost)
+        judge(&self.settings.rule(), self.status, self.settings.state_of(self.after), now, cost)
     }
 }
 
@@ -102,7 +102,7 @@ impl<A: Slotted> KeyedCell<A> {
         if settings.is_past_horizon(now) {
             return Some(Err(Detour::PastHorizon));
         }
-        let (status, after) = match settings.rule().charge(settings.from_bits(word), now, cost) {
+        let (status, after) = match settings.rule().charge(settings.state_of(word), now, cost) {
             Some(state) if spend => {
                 let after = settings.replaced(word, state);
                 if !self.exchange(place, word, after) {
@@ -220,7 +220,7 @@ impl<A: Slotted> KeyedCell<A> {
     pub(crate) fn refund(&self, hash: KeyHash, now: u64, cost: u64, granted_at: u64) {
         while let Some((place, word)) = self.find(hash) {
             let settings = self.settings(word);
-            let state = settings.rule().refund(settings.from_bits(word), now, cost, granted_at);
+            let state = settings.rule().refund(settings.state_of(word), now, cost, granted_at);
             if self.exchange(place, word, settings.replaced(word, state)) {
                 return;
             }
@@ -260,7 +260,7 @@ impl<A: Slotted> KeyedCell<A> {
             if word == EMPTY {
                 return;
             }
-            let state = from.from_bits(word);
+            let state = from.state_of(word);
             let after = if from.share(state, now) == 0 {
                 EMPTY
             } else {
@@ -276,7 +276,7 @@ impl<A: Slotted> KeyedCell<A> {
     pub(crate) fn live_keys(&self, now: u64) -> u64 {
         self.table.live_keys(|place, word| {
             let settings = self.settings(word);
-            settings.share(settings.from_bits(word), now) > 0 && self.unchanged(place, word)
+            settings.share(settings.state_of(word), now) > 0 && self.unchanged(place, word)
         })
     }
 }
@@ -289,7 +289,7 @@ struct Reading<A: Slotted> {
 
 impl<A: Slotted> Reading<A> {
     fn state(&self, word: u128) -> State<A> {
-        self.settings.from_bits(word)
+        self.settings.state_of(word)
     }
 }
 

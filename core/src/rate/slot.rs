@@ -38,8 +38,8 @@ pub(crate) trait Slotted: Copy {
     /// The same, counting time from a later origin.
     fn moved_to(&self, now: u64) -> Self;
 
-    fn to_bits(&self, state: State<Self>) -> u128;
-    fn from_bits(&self, bits: u128) -> State<Self>;
+    fn bits_of(&self, state: State<Self>) -> u128;
+    fn state_of(&self, bits: u128) -> State<Self>;
 
     /// How much of its capacity a key owes; 0 at rest.
     fn share(&self, state: State<Self>, now: u64) -> u64;
@@ -52,13 +52,13 @@ pub(crate) trait Slotted: Copy {
     fn word(&self, tag: u64, generation: u8, state: State<Self>) -> u128 {
         u128::from(tag) << (128 - Self::TAG_BITS)
             | u128::from(generation) << (120 - Self::TAG_BITS)
-            | self.to_bits(state)
+            | self.bits_of(state)
     }
 
     /// A key's word with another state.
     #[inline]
     fn replaced(&self, word: u128, state: State<Self>) -> u128 {
-        word & !((1 << (120 - Self::TAG_BITS)) - 1) | self.to_bits(state)
+        word & !((1 << (120 - Self::TAG_BITS)) - 1) | self.bits_of(state)
     }
 
     #[inline]
@@ -125,12 +125,12 @@ impl Slotted for Gcra {
     }
 
     #[inline]
-    fn to_bits(&self, tat: u64) -> u128 {
+    fn bits_of(&self, tat: u64) -> u128 {
         u128::from(tat)
     }
 
     #[inline]
-    fn from_bits(&self, bits: u128) -> u64 {
+    fn state_of(&self, bits: u128) -> u64 {
         bits as u64
     }
 
@@ -185,13 +185,13 @@ impl Slotted for FirstWindows {
 
     /// Saturating: a caller whose time is older than the origin was overtaken, and counts as of the origin.
     #[inline]
-    fn to_bits(&self, window: Window) -> u128 {
+    fn bits_of(&self, window: Window) -> u128 {
         let start = window.start_ns.saturating_sub(self.origin_ns) & ((1 << START_BITS) - 1);
         u128::from(start) << FIRST_USED_BITS | u128::from(window.used & ((1 << FIRST_USED_BITS) - 1))
     }
 
     #[inline]
-    fn from_bits(&self, bits: u128) -> Window {
+    fn state_of(&self, bits: u128) -> Window {
         let start_ns = self.origin_ns.saturating_add(field(bits, FIRST_USED_BITS, START_BITS));
         Window { start_ns, used: field(bits, 0, FIRST_USED_BITS) }
     }
@@ -251,14 +251,14 @@ impl Slotted for ClockWindows {
     }
 
     #[inline]
-    fn to_bits(&self, window: Window) -> u128 {
+    fn bits_of(&self, window: Window) -> u128 {
         let index = window.start_ns.saturating_sub(self.origin_ns) / self.rule.period_ns;
         u128::from(index & ((1 << WINDOW_BITS) - 1)) << CLOCK_USED_BITS
             | u128::from(window.used & ((1 << CLOCK_USED_BITS) - 1))
     }
 
     #[inline]
-    fn from_bits(&self, bits: u128) -> Window {
+    fn state_of(&self, bits: u128) -> Window {
         let index = field(bits, CLOCK_USED_BITS, WINDOW_BITS);
         let start_ns = self.origin_ns.saturating_add(index.saturating_mul(self.rule.period_ns));
         Window { start_ns, used: field(bits, 0, CLOCK_USED_BITS) }
@@ -308,7 +308,7 @@ impl Slotted for SlidingWindow {
     }
 
     #[inline]
-    fn to_bits(&self, windows: Windows) -> u128 {
+    fn bits_of(&self, windows: Windows) -> u128 {
         let count = |count: u64| u128::from(count & ((1 << COUNT_BITS) - 1));
         u128::from(windows.index & ((1 << INDEX_BITS) - 1)) << (2 * COUNT_BITS)
             | count(windows.previous) << COUNT_BITS
@@ -316,7 +316,7 @@ impl Slotted for SlidingWindow {
     }
 
     #[inline]
-    fn from_bits(&self, bits: u128) -> Windows {
+    fn state_of(&self, bits: u128) -> Windows {
         Windows {
             index: field(bits, 2 * COUNT_BITS, INDEX_BITS),
             previous: field(bits, COUNT_BITS, COUNT_BITS),
