@@ -85,7 +85,7 @@ fn tentative_claims_that_look_the_same_are_confirmed_for_each_other() {
 #[test]
 fn another_key_that_enters_at_the_same_time_takes_nothing_from_three_threads_on_one() {
     for quota in kinds(2) {
-        model(3, move || {
+        model(2, move || {
             let limiter = limiter(quota, &ManualClock::new());
             let threads = [asks(&limiter, "key"), asks(&limiter, "key")];
             let other = asks(&limiter, "other");
