@@ -83,6 +83,7 @@ pub struct Whole {
 }
 
 pub const COST: Whole = Whole { name: "cost", least: 1, most: MAX_COST };
+pub const MAX_KEYS: Whole = Whole { name: "max_keys", least: 1, most: 1 << 32 };
 
 impl Whole {
     #[inline]

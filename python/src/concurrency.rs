@@ -3,8 +3,8 @@
 use crate::argument::{COST, Given, Whole};
 use crate::blocks::Blocks;
 use crate::error::{ExceedsCapacity, Refused, config_error, from_core, no_panic};
+use crate::guard::decorator;
 use crate::permit::{Permit, went_well};
-use crate::rate::decorator;
 use crate::refusal;
 use crate::time::seconds_from_ns;
 use pyo3::exceptions::PyTypeError;
@@ -15,8 +15,8 @@ use pyo3::types::PyType;
 use std::sync::Arc;
 use tidegate::{ConcurrencyOptions, Status};
 
-const LIMIT: Whole = Whole { name: "limit", least: 0, most: (1 << 31) - 1 };
-const PERMITS: Whole = Whole { name: "permits", ..COST };
+pub const LIMIT: Whole = Whole { name: "limit", least: 0, most: (1 << 31) - 1 };
+pub const PERMITS: Whole = Whole { name: "permits", ..COST };
 
 /// Lends at most limit permits at once.
 ///
@@ -44,12 +44,17 @@ impl ConcurrencyLimiter {
 
     #[cold]
     fn refusal(&self, permits: u64, status: Status) -> PyErr {
-        let text = refusal::of_permits(permits, status, &self.limiter);
-        if status == Status::ExceedsCapacity {
-            ExceedsCapacity::new_err((None::<()>, text))
-        } else {
-            Refused::new_err((None::<()>, text))
-        }
+        refused(status, refusal::of_permits(permits, "", status, self.limiter.limit(), self.limiter.available()))
+    }
+}
+
+/// The exception that says no to permits, which has no decision.
+#[cold]
+pub fn refused(status: Status, text: String) -> PyErr {
+    if status == Status::ExceedsCapacity {
+        ExceedsCapacity::new_err((None::<()>, text))
+    } else {
+        Refused::new_err((None::<()>, text))
     }
 }
 

@@ -67,7 +67,8 @@ impl Decision {
         self.status == Status::Allowed
     }
 
-    /// One of "allowed", "denied" (not now) and "exceeds_capacity" (never: the cost is more than fits at once).
+    /// One of "allowed", "denied" (not now), "exceeds_capacity" (never: the cost is more than fits at once) and "keys_full"
+    /// (not now: a keyed limiter has no room for a new key).
     #[getter]
     fn status(&self) -> &'static str {
         self.status.name()
@@ -157,11 +158,11 @@ impl Decision {
         reset_after_ns: u64,
         quota: usize,
     ) -> PyResult<Self> {
-        let known = [Status::Allowed, Status::Denied, Status::ExceedsCapacity];
+        let known = [Status::Allowed, Status::Denied, Status::ExceedsCapacity, Status::KeysFull];
         let status = known
             .into_iter()
             .find(|known| known.name() == status)
-            .ok_or_else(|| config_error("status", format!("{status:?}"), "allowed, denied, exceeds_capacity"))?;
+            .ok_or_else(|| config_error("status", format!("{status:?}"), known.map(Status::name).join(", ")))?;
         let retry_after_ns = retry_after_ns.unwrap_or(NEVER_NS);
         Ok(Self { status, limit, remaining, retry_after_ns, reset_after_ns, quota, original: None })
     }

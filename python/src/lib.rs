@@ -6,6 +6,10 @@ mod clock;
 mod concurrency;
 mod decision;
 mod error;
+mod guard;
+mod key;
+mod keyed_concurrency;
+mod keyed_rate;
 mod permit;
 mod quota;
 mod rate;
@@ -22,6 +26,7 @@ const _: () = {
     }
     assert!(fits::<clock::ManualClock>() && fits::<quota::Quota>() && fits::<decision::Decision>());
     assert!(fits::<rate::RateLimiter>() && fits::<concurrency::ConcurrencyLimiter>() && fits::<permit::Permit>());
+    assert!(fits::<keyed_rate::KeyedRateLimiter>() && fits::<keyed_concurrency::KeyedConcurrencyLimiter>());
 };
 
 // Everything shared is atomic or behind the core's own locks, so the module needs no GIL.
@@ -35,6 +40,12 @@ mod _tidegate {
     use super::concurrency::ConcurrencyLimiter;
     #[pymodule_export]
     use super::decision::Decision;
+    #[pymodule_export]
+    use super::key::{ip_key, key_of};
+    #[pymodule_export]
+    use super::keyed_concurrency::KeyedConcurrencyLimiter;
+    #[pymodule_export]
+    use super::keyed_rate::KeyedRateLimiter;
     #[pymodule_export]
     use super::permit::Permit;
     #[pymodule_export]

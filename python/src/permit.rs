@@ -10,7 +10,7 @@ use std::ffi::{CStr, CString};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tidegate::{ConcurrencyLimiter, RawPermit};
+use tidegate::{ConcurrencyLimiter, Error, KeyedConcurrencyLimiter, RawKeyedPermit, RawPermit};
 
 /// Permits held: given back once, by release() or at the end of a with block, on any thread.
 ///
@@ -18,14 +18,46 @@ use tidegate::{ConcurrencyLimiter, RawPermit};
 /// early). One that is dropped while held is released, with a ResourceWarning.
 #[pyclass(frozen, module = "tidegate")]
 pub struct Permit {
-    limiter: Arc<ConcurrencyLimiter>,
-    raw: RawPermit,
+    loan: Loan,
     released: AtomicBool,
+}
+
+/// What was lent, and by whom.
+enum Loan {
+    Plain(Arc<ConcurrencyLimiter>, RawPermit),
+    Keyed(Arc<KeyedConcurrencyLimiter>, RawKeyedPermit),
+}
+
+impl Loan {
+    fn permits(&self) -> u64 {
+        match self {
+            Self::Plain(_, raw) => raw.permits,
+            Self::Keyed(_, raw) => raw.permits,
+        }
+    }
+
+    fn lender(&self) -> &'static str {
+        match self {
+            Self::Plain(..) => "ConcurrencyLimiter",
+            Self::Keyed(..) => "KeyedConcurrencyLimiter",
+        }
+    }
+
+    fn give_back(&self, ok: bool) -> Result<(), Error> {
+        match self {
+            Self::Plain(limiter, raw) => limiter.release(raw, ok),
+            Self::Keyed(limiter, raw) => limiter.release(raw, ok),
+        }
+    }
 }
 
 impl Permit {
     pub fn new(limiter: &Arc<ConcurrencyLimiter>, raw: RawPermit) -> Self {
-        Self { limiter: Arc::clone(limiter), raw, released: AtomicBool::new(false) }
+        Self { loan: Loan::Plain(Arc::clone(limiter), raw), released: AtomicBool::new(false) }
+    }
+
+    pub fn of_key(limiter: &Arc<KeyedConcurrencyLimiter>, raw: RawKeyedPermit) -> Self {
+        Self { loan: Loan::Keyed(Arc::clone(limiter), raw), released: AtomicBool::new(false) }
     }
 
     pub fn is_released(&self) -> bool {
@@ -37,7 +69,7 @@ impl Permit {
         // Relaxed: only who wins the swap matters; the core's release orders the rest.
         let held = !self.released.swap(true, Ordering::Relaxed);
         if held {
-            self.limiter.release(&self.raw, ok).map_err(from_core)?;
+            self.loan.give_back(ok).map_err(from_core)?;
         }
         Ok(held)
     }
@@ -54,7 +86,7 @@ impl Permit {
     /// How many permits this holds, or held.
     #[getter]
     fn permits(&self) -> u64 {
-        self.raw.permits
+        self.loan.permits()
     }
 
     /// Whether they were given back.
@@ -97,7 +129,7 @@ impl Permit {
 
     fn __repr__(&self) -> String {
         let state = if self.is_released() { "released" } else { "held" };
-        format!("<Permit of {}, {state}>", self.raw.permits)
+        format!("<Permit of {}, {state}>", self.loan.permits())
     }
 }
 
@@ -105,7 +137,8 @@ impl Drop for Permit {
     fn drop(&mut self) {
         // A release that fails was not possible any more; there is nobody to tell.
         if self.release_if_held(true).unwrap_or(false) {
-            let text = format!("{} permit(s) of a ConcurrencyLimiter were dropped without release()", self.raw.permits);
+            let (permits, lender) = (self.loan.permits(), self.loan.lender());
+            let text = format!("{permits} permit(s) of a {lender} were dropped without release()");
             if let Ok(text) = CString::new(text) {
                 Python::try_attach(|py| warn_aside(py, &text));
             }

@@ -208,6 +208,11 @@ fn allowed_for_one(text: &str, mistake: &tidegate::Error, several: &str) -> Stri
     if text.contains(';') { format!("one quota; {several}") } else { mistake.allowed().to_owned() }
 }
 
+/// The quotas of a limiter as one text, which reads back as them.
+pub fn quotas_text(quotas: &[tidegate::Quota]) -> String {
+    quotas.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
 /// The quotas of a limiter, as Python sees them.
 pub fn quotas_tuple(py: Python<'_>, quotas: Vec<tidegate::Quota>) -> PyResult<Bound<'_, PyTuple>> {
     PyTuple::new(py, quotas.into_iter().map(Quota))

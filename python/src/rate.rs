@@ -3,7 +3,8 @@
 use crate::argument::{COST, Given};
 use crate::decision::{Decision, refund};
 use crate::error::{from_core, no_panic};
-use crate::quota::{Quota, quotas_tuple, read_quotas};
+use crate::guard::decorator;
+use crate::quota::{Quota, quotas_text, quotas_tuple, read_quotas};
 use crate::refusal;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -24,7 +25,7 @@ pub struct RateLimiter(Box<tidegate::RateLimiter>);
 impl RateLimiter {
     #[cold]
     fn refusal(&self, py: Python<'_>, cost: u64, decision: tidegate::Decision) -> PyErr {
-        let text = refusal::of_tokens(cost, &decision, &self.0.quotas());
+        let text = refusal::of_tokens(cost, "", &decision, &self.0.quotas());
         Decision::from(decision).refusal(py, text)
     }
 }
@@ -121,10 +122,7 @@ impl RateLimiter {
     }
 
     fn __repr__(&self) -> PyResult<String> {
-        no_panic(|| {
-            let texts: Vec<String> = self.0.quotas().iter().map(ToString::to_string).collect();
-            Ok(format!("RateLimiter('{}')", texts.join("; ")))
-        })
+        no_panic(|| Ok(format!("RateLimiter('{}')", quotas_text(&self.0.quotas()))))
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -132,9 +130,4 @@ impl RateLimiter {
             "cannot pickle or copy a RateLimiter: it counts in this process; pickle its quotas and build one from them",
         ))
     }
-}
-
-/// The decorator of either kind of limiter.
-pub fn decorator<'py>(limiter: &Bound<'py, PyAny>, number: u64, kind: &str) -> PyResult<Bound<'py, PyAny>> {
-    limiter.py().import("tidegate._guard")?.getattr(kind)?.call1((limiter, number))
 }

@@ -6,11 +6,21 @@ usage: conformance_driver.py FILE...
 import sys
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_to_bytes
 
 import tidegate
 
 SECOND_NS = 10**9
+KEYED = (tidegate.KeyedRateLimiter, tidegate.KeyedConcurrencyLimiter)
+KEYED_OPTIONS = ("max_keys=", "when_full=")
+CALLS = ["allowed", "denied"]
+RELEASES = ["released_ok", "released_failed"]
+FIGURES = {
+    tidegate.RateStats: CALLS,
+    tidegate.KeyedRateStats: [*CALLS, "evicted_live", "capacity"],
+    tidegate.ConcurrencyStats: ["limit", "in_flight", "available", *CALLS, *RELEASES],
+    tidegate.KeyedConcurrencyStats: ["limit", *CALLS, *RELEASES, "capacity"],
+}
 
 
 class Script:
@@ -33,13 +43,22 @@ class Script:
         return "ok " + "; ".join(map(str, tidegate.Quota.parse_list(text_of(text))))
 
     def do_rate(self, name, *words):
-        self.limiters[name] = tidegate.RateLimiter(quotas_of(words), clock=self.clock)
+        keyed = options_of([word for word in words if word.startswith(KEYED_OPTIONS)])
+        quotas = quotas_of([word for word in words if not word.startswith(KEYED_OPTIONS)])
+        if keyed:
+            keyed["max_keys"] = int(keyed["max_keys"])
+            self.limiters[name] = tidegate.KeyedRateLimiter(quotas, **keyed, clock=self.clock)
+        else:
+            self.limiters[name] = tidegate.RateLimiter(quotas, clock=self.clock)
         return "ok"
 
     def do_conc(self, name, *words):
         options = options_of(words)
         track = options.get("track_hold_time") == "1"
         limit = int(options["limit"])
+        if "max_keys" in options:
+            self.limiters[name] = tidegate.KeyedConcurrencyLimiter(limit, max_keys=int(options["max_keys"]))
+            return "ok"
         self.limiters[name] = tidegate.ConcurrencyLimiter(limit, track_hold_time=track, clock=self.clock)
         return "ok"
 
@@ -53,8 +72,8 @@ class Script:
 
     def do_try(self, name, *words):
         limiter, options = self.limiters[name], options_of(words)
-        answer = limiter.try_acquire(int(options.get("cost", 1)))
-        if isinstance(limiter, tidegate.ConcurrencyLimiter):
+        answer = limiter.try_acquire(*self.key(name, options), int(options.get("cost", 1)))
+        if isinstance(limiter, (tidegate.ConcurrencyLimiter, tidegate.KeyedConcurrencyLimiter)):
             if "as" in options:
                 self.kept[options["as"]] = answer
             else:
@@ -63,16 +82,22 @@ class Script:
 
     def do_decide(self, name, *words):
         options = options_of(words)
-        decision = self.limiters[name].decide(int(options.get("cost", 1)))
+        decision = self.limiters[name].decide(*self.key(name, options), int(options.get("cost", 1)))
         if "as" in options:
             self.kept[options["as"]] = decision
         return shown(decision)
 
     def do_peek(self, name, *words):
-        return shown(self.limiters[name].peek(int(options_of(words).get("cost", 1))))
+        options = options_of(words)
+        return shown(self.limiters[name].peek(*self.key(name, options), int(options.get("cost", 1))))
 
-    def do_refund(self, name, kept):
-        self.limiters[name].refund(self.kept[kept])
+    def do_many(self, name, *words):
+        options = options_of(words)
+        answers = self.limiters[name].try_acquire_many(keys_of(options["keys"]), int(options.get("cost", 1)))
+        return "ok " + ",".join("allowed" if answer else "refused" for answer in answers)
+
+    def do_refund(self, name, kept, *words):
+        self.limiters[name].refund(*self.key(name, options_of(words)), self.kept[kept])
         return "ok"
 
     def do_release(self, kept, outcome="ok"):
@@ -82,8 +107,8 @@ class Script:
         permit.release(ok=outcome == "ok")
         return "ok"
 
-    def do_reset(self, name):
-        self.limiters[name].reset()
+    def do_reset(self, name, *words):
+        self.limiters[name].reset(*self.key(name, options_of(words)))
         return "ok"
 
     def do_reconfigure(self, name, *words):
@@ -96,13 +121,38 @@ class Script:
 
     def do_stats(self, name):
         stats = self.limiters[name].stats()
-        if isinstance(stats, tidegate.RateStats):
-            return f"ok allowed={stats.allowed} denied={stats.denied}"
-        names = ["limit", "in_flight", "available", "allowed", "denied", "released_ok", "released_failed"]
-        figures = [f"{name}={getattr(stats, name)}" for name in names]
-        if stats.hold_time_total_ns is not None:
+        figures = [f"{name}={getattr(stats, name)}" for name in FIGURES[type(stats)]]
+        if getattr(stats, "hold_time_total_ns", None) is not None:
             figures += [f"hold_total={stats.hold_time_total_ns}", f"hold_max={stats.hold_time_max_ns}"]
         return " ".join(["ok", *figures])
+
+    def do_in_flight(self, name, *words):
+        return f"ok {self.limiters[name].in_flight(*self.key(name, options_of(words)))}"
+
+    def do_key(self, *words):
+        return "ok " + tidegate.key_of(*keys_of(options_of(words)["parts"])).hex()
+
+    def do_ip(self, *words):
+        options = options_of(words)
+        prefix = int(options["prefix"]) if "prefix" in options else None
+        return "ok " + tidegate.ip_key(unquote(options["address"], errors="strict"), prefix).hex()
+
+    def key(self, name, options):
+        """The key as the first argument of a keyed limiter, which must have one; none for the others."""
+        return [key_of(options["key"])] if isinstance(self.limiters[name], KEYED) else []
+
+
+def keys_of(words):
+    return [key_of(word) for word in words.split(",")]
+
+
+def key_of(word):
+    """The key as a str, as users have it, where it is one."""
+    key = unquote_to_bytes(word)
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        return key
 
 
 def options_of(words):

@@ -37,7 +37,9 @@ def test_l6_a_copy_cannot_be_refunded_and_the_original_still_can(clock):
 
 
 def test_a_broken_pickle_is_refused():
-    with pytest.raises(ConfigError, match=r'^status: got "maybe"; allowed: allowed, denied, exceeds_capacity$'):
+    with pytest.raises(
+        ConfigError, match=r'^status: got "maybe"; allowed: allowed, denied, exceeds_capacity, keys_full$'
+    ):
         Decision._restore("maybe", 1, 1, 0, 0, 0)
 
 

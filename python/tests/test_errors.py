@@ -134,12 +134,25 @@ def test_l6_errors_make_the_round_trip_through_pickle(clock, protocol):
     ],
 )
 def test_the_example_of_the_readme_runs_and_has_no_header_for_never(capsys, quota, printed):
+    run_example(0, "100/s burst 20", quota)
+    assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize(
+    ("quota", "printed"), [("5/s burst 10", "200 /visit for 203.0.113.7\n"), ("0/s", "429 None\n")]
+)
+def test_the_keyed_example_of_the_readme_runs(capsys, quota, printed):
+    run_example(1, "5/s burst 10", quota)
+    assert capsys.readouterr().out == printed
+
+
+def run_example(index, written, quota):
+    """Runs an example of the README with another quota than it is written with."""
     readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
     examples = re.findall(r"^```python\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
-    assert len(examples) == 1
-    assert examples[0].count("100/s burst 20") == 1
-    exec(compile(examples[0].replace("100/s burst 20", quota), "README.md", "exec"), {})
-    assert capsys.readouterr().out == printed
+    assert len(examples) == 2
+    assert examples[index].count(written) == 1
+    exec(compile(examples[index].replace(written, quota), "README.md", "exec"), {})
 
 
 def test_every_public_name_is_there_and_documented():

@@ -20,6 +20,7 @@ from typing_extensions import assert_type
 
 import tidegate
 from tidegate import ConcurrencyLimiter, ManualClock, Permit, Quota, RateLimiter
+from tidegate import KeyedConcurrencyLimiter, KeyedRateLimiter
 
 clock = ManualClock()
 clock.advance(timedelta(seconds=1))
@@ -45,6 +46,24 @@ def length(text: str) -> int:
 @at_once.guard(permits=2)
 async def fetch(url: str) -> bytes:
     return url.encode()
+
+
+keyed = KeyedRateLimiter("5/s", max_keys=1000, when_full="deny_new", clock=clock)
+assert_type(keyed.try_acquire("ann", 2), bool)
+assert_type(keyed.try_acquire_many([b"ann", "bob"]), list[bool])
+assert_type(keyed.decide(tidegate.key_of("ann", b"bob")).allowed, bool)
+assert_type(len(keyed) + keyed.stats().evicted_live, int)
+by_path = KeyedConcurrencyLimiter(4, max_keys=1000)
+assert_type(by_path.try_acquire(tidegate.ip_key("::1", prefix=48)), Permit | None)
+
+
+@keyed.guard(key=lambda user: user, cost=2)
+@by_path.guard(key="all")
+def name(user: str) -> str:
+    return user
+
+
+assert_type(name("ann"), str)
 
 
 class Service:
@@ -79,6 +98,11 @@ MISUSE = {
     "RateLimiter('5/s').guard()(print)(1, nothing=2)": "call-overload",
     "RateLimiter('5/s').guard(print)": "arg-type",
     "ConcurrencyLimiter(4).guard(cost=2)": "call-arg",
+    "KeyedRateLimiter('5/s', 1000)": "call-arg",
+    "KeyedRateLimiter('5/s', when_full='deny')": "arg-type",
+    "KeyedRateLimiter('5/s').try_acquire(5)": "arg-type",
+    "KeyedRateLimiter('5/s').guard(cost=2)": "call-arg",
+    "KeyedRateLimiter('5/s').guard(key=lambda: 5)": "arg-type",
 }
 
 
@@ -103,7 +127,7 @@ def test_a_user_s_code_is_checked_against_the_stub(tmp_path):
 
 
 def test_what_would_fail_when_run_is_found_by_the_checker(tmp_path):
-    program = "from tidegate import ConcurrencyLimiter, ManualClock, Quota, RateLimiter\n\n" + "\n".join(MISUSE)
+    program = "from tidegate import *\n\n" + "\n".join(MISUSE)
     (tmp_path / "misuse.py").write_text(program + "\n")
     told = mypy(str(tmp_path / "misuse.py")).stdout
     for line, (statement, code) in enumerate(MISUSE.items(), 3):

@@ -1,6 +1,18 @@
 """Exact, fast, in-process limiters: rate limiters (so many per time) and concurrency limiters (so many at once)."""
 
-from tidegate._tidegate import ConcurrencyLimiter, Decision, ManualClock, Permit, Quota, RateLimiter, __version__
+from tidegate._tidegate import (
+    ConcurrencyLimiter,
+    Decision,
+    KeyedConcurrencyLimiter,
+    KeyedRateLimiter,
+    ManualClock,
+    Permit,
+    Quota,
+    RateLimiter,
+    __version__,
+    ip_key,
+    key_of,
+)
 from tidegate.errors import (
     Closed,
     ConfigError,
@@ -11,7 +23,7 @@ from tidegate.errors import (
     TidegateError,
     TimedOut,
 )
-from tidegate.stats import ConcurrencyStats, RateStats
+from tidegate.stats import ConcurrencyStats, KeyedConcurrencyStats, KeyedRateStats, RateStats
 
 __all__ = [
     "Closed",
@@ -21,6 +33,10 @@ __all__ = [
     "Decision",
     "ExceedsCapacity",
     "InternalError",
+    "KeyedConcurrencyLimiter",
+    "KeyedConcurrencyStats",
+    "KeyedRateLimiter",
+    "KeyedRateStats",
     "ManualClock",
     "Permit",
     "QueueFull",
@@ -31,4 +47,6 @@ __all__ = [
     "TidegateError",
     "TimedOut",
     "__version__",
+    "ip_key",
+    "key_of",
 ]

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
-from tidegate._tidegate import ConcurrencyLimiter, RateLimiter
+from tidegate._tidegate import ConcurrencyLimiter, KeyedConcurrencyLimiter, KeyedRateLimiter, RateLimiter
 
 F = TypeVar("F", bound=Callable[..., Any])
-Admit = Callable[[], AbstractContextManager[object]]
+Key = str | bytes
+Admit = Callable[[tuple[Any, ...], dict[str, Any]], AbstractContextManager[object]]
+"""Asks for what a call with these arguments takes; what it gives is held while the body runs."""
 
 _NOTHING_HELD = nullcontext()
 
@@ -19,7 +21,7 @@ _NOTHING_HELD = nullcontext()
 def tokens(limiter: RateLimiter, cost: int) -> Callable[[F], F]:
     """The decorator that takes tokens when the body starts."""
 
-    def admit() -> AbstractContextManager[object]:
+    def admit(_args: tuple[Any, ...], _kwargs: dict[str, Any]) -> AbstractContextManager[object]:
         limiter._admit(cost)
         return _NOTHING_HELD
 
@@ -28,7 +30,28 @@ def tokens(limiter: RateLimiter, cost: int) -> Callable[[F], F]:
 
 def permits(limiter: ConcurrencyLimiter, number: int) -> Callable[[F], F]:
     """The decorator that holds permits while the body runs."""
-    return _decorator(functools.partial(limiter._admit, number))
+    return _decorator(lambda _args, _kwargs: limiter._admit(number))
+
+
+def keyed_tokens(limiter: KeyedRateLimiter, key: Key | Callable[..., Key], cost: int) -> Callable[[F], F]:
+    """The decorator that takes tokens of the call's key when the body starts."""
+    key_of_call = _key_of_call(key)
+
+    def admit(args: tuple[Any, ...], kwargs: dict[str, Any]) -> AbstractContextManager[object]:
+        limiter._admit(key_of_call(*args, **kwargs), cost)
+        return _NOTHING_HELD
+
+    return _decorator(admit)
+
+
+def keyed_permits(limiter: KeyedConcurrencyLimiter, key: Key | Callable[..., Key], number: int) -> Callable[[F], F]:
+    """The decorator that holds permits of the call's key while the body runs."""
+    key_of_call = _key_of_call(key)
+    return _decorator(lambda args, kwargs: limiter._admit(key_of_call(*args, **kwargs), number))
+
+
+def _key_of_call(key: Key | Callable[..., Key]) -> Callable[..., Key]:
+    return key if callable(key) else lambda *_args, **_kwargs: key
 
 
 def _decorator(admit: Admit) -> Callable[[F], F]:
@@ -60,7 +83,7 @@ def _wrapper(function: Any) -> Callable[[Any, Admit], Any]:
 
 def _function(function: Any, admit: Admit) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
-        with admit():
+        with admit(args, kwargs):
             return function(*args, **kwargs)
 
     return call
@@ -68,7 +91,7 @@ def _function(function: Any, admit: Admit) -> Any:
 
 def _coroutine(function: Any, admit: Admit) -> Any:
     async def call(*args: Any, **kwargs: Any) -> Any:
-        with admit():
+        with admit(args, kwargs):
             return await function(*args, **kwargs)
 
     return call
@@ -76,7 +99,7 @@ def _coroutine(function: Any, admit: Admit) -> Any:
 
 def _generator(function: Any, admit: Admit) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
-        with admit():
+        with admit(args, kwargs):
             return (yield from function(*args, **kwargs))
 
     return call
@@ -84,7 +107,7 @@ def _generator(function: Any, admit: Admit) -> Any:
 
 def _async_generator(function: Any, admit: Admit) -> Any:
     async def call(*args: Any, **kwargs: Any) -> Any:
-        with admit():
+        with admit(args, kwargs):
             body = function(*args, **kwargs)
             # What `yield from` does for generators; there is no such statement for async ones.
             try:

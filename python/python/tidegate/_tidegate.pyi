@@ -1,27 +1,33 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, final
 
-from tidegate.stats import ConcurrencyStats, RateStats
+from tidegate.stats import ConcurrencyStats, KeyedConcurrencyStats, KeyedRateStats, RateStats
 
 __all__ = [
     "ConcurrencyLimiter",
     "Decision",
+    "KeyedConcurrencyLimiter",
+    "KeyedRateLimiter",
     "ManualClock",
     "Permit",
     "Quota",
     "RateLimiter",
     "__version__",
+    "ip_key",
+    "key_of",
 ]
 
 __version__: str
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Seconds: TypeAlias = float | timedelta
+_Key: TypeAlias = str | bytes
 _Quotas: TypeAlias = Quota | str | Sequence[Quota | str]
 _Algorithm: TypeAlias = Literal["gcra", "fixed_window", "sliding_window", "sliding_log"]
 _Anchor: TypeAlias = Literal["first", "clock"]
+_WhenFull: TypeAlias = Literal["evict", "deny_new"]
 
 @final
 class Quota:
@@ -104,8 +110,10 @@ class Decision:
         """Whether the work may go ahead."""
 
     @property
-    def status(self) -> Literal["allowed", "denied", "exceeds_capacity"]:
-        """One of "allowed", "denied" (not now) and "exceeds_capacity" (never: the cost is more than fits at once)."""
+    def status(self) -> Literal["allowed", "denied", "exceeds_capacity", "keys_full"]:
+        """One of "allowed", "denied" (not now), "exceeds_capacity" (never: the cost is more than fits at once) and
+        "keys_full" (not now: a keyed limiter has no room for a new key).
+        """
 
     @property
     def limit(self) -> int:
@@ -238,6 +246,100 @@ class RateLimiter:
         """What was allowed and denied since the limiter was built, in calls."""
 
 @final
+class KeyedRateLimiter:
+    """Decides for each key on its own whether work may go ahead, in memory that doesn't grow.
+
+    quotas: a Quota, its text ("100/s burst 20", several joined by ";"), or a list of 1 to 16 of them: what each key
+    may use. All algorithms but sliding_log.
+    max_keys: for how many keys that owe something at once there is room, 1 to 2**32. Each takes 40 bytes a quota.
+    when_full: what becomes of a new key that finds no room. "evict": the key that owes the smallest share of its quota
+    is forgotten, and starts afresh when it comes again. "deny_new": the new key is refused, as "keys_full".
+    clock: a ManualClock, for tests; the machine's monotonic clock where it is None. The first limiter of a process on
+    that clock may take up to 200 ms to build, once: it calibrates the clock.
+
+    A key is a str (its UTF-8 counts) or bytes, of any length: an address, a user, a path. key_of() joins several parts
+    to one, ip_key() shortens addresses. Keys are not stored, and one that owes nothing takes no room.
+
+    Every method may be called from any thread at once; each decision is one atomic step. A cost is a number of tokens,
+    1 to 2**53-1. A wrong value raises ConfigError (a ValueError), a wrong type TypeError; nothing is taken then.
+    """
+
+    def __new__(
+        cls,
+        quotas: _Quotas,
+        *,
+        max_keys: SupportsIndex = 100_000,
+        when_full: _WhenFull = "evict",
+        clock: ManualClock | None = None,
+    ) -> KeyedRateLimiter: ...
+    def try_acquire(self, key: _Key, cost: SupportsIndex = 1) -> bool:
+        """Takes cost tokens of the key if all can be had now, and tells whether it did. The fastest way to ask."""
+
+    def try_acquire_many(self, keys: Iterable[_Key], cost: SupportsIndex = 1) -> list[bool]:
+        """try_acquire() for many keys, one after the other, in one call; a key may occur more than once. Tells of each
+        whether its tokens were taken.
+        """
+
+    def decide(self, key: _Key, cost: SupportsIndex = 1) -> Decision:
+        """Takes cost tokens of the key if all can be had now, and tells the figures."""
+
+    def peek(self, key: _Key, cost: SupportsIndex = 1) -> Decision:
+        """What decide() would answer now, spending nothing; remaining is what is unspent."""
+
+    def refund(self, key: _Key, decision: Decision) -> None:
+        """Gives back what a decision took from the key, as far as no bound is broken: a window takes it back only
+        while it lasts, gcra only what has not come back by itself. Without effect once the key was evicted.
+
+        Raises ConfigError if the decision granted nothing, was refunded before, is another limiter's or key's, or is a
+        copy.
+        """
+
+    def reset(self, key: _Key) -> None:
+        """Makes everything of the key unspent again. Its decisions from before can no longer be refunded to any
+        effect.
+        """
+
+    def reconfigure(self, quotas: _Quotas) -> None:
+        """Changes limits, periods and bursts of all keys while in use, from the next call on. What is used stays used.
+        Takes time in proportion to max_keys.
+
+        Raises ConfigError if a quota is wrong, or the number of quotas, an algorithm or an anchor is not as before.
+        """
+
+    def guard(self, *, key: _Key | Callable[..., _Key], cost: SupportsIndex = 1) -> Callable[[_F], _F]:
+        """Makes a decorator: the function's body runs only if cost tokens of the key can be had when it starts, else
+        Refused is raised.
+
+        key: a str or bytes, or a function that is called with the arguments of each call and returns one. What it
+        raises, the call raises.
+
+        For functions, async functions, generators, async generators and methods. ExceedsCapacity, a Refused, is raised
+        where cost is more than fits at once. The exception's decision has the figures; its status is "keys_full" where
+        a new key found no room.
+        """
+
+    def _admit(self, key: _Key, cost: int) -> None:
+        """Takes cost tokens of the key or raises Refused: what a guard does."""
+
+    @property
+    def quotas(self) -> tuple[Quota, ...]:
+        """The quotas, in the order of the list."""
+
+    @property
+    def quota(self) -> Quota:
+        """The quota; the first one where there are several."""
+
+    @property
+    def capacity(self) -> int:
+        """For how many keys that owe something at once there is room: max_keys."""
+
+    def stats(self) -> KeyedRateStats:
+        """What was allowed and denied since it was built, in calls over all keys, and what its memory holds."""
+
+    def __len__(self) -> int: ...
+    def __bool__(self) -> bool: ...
+
+@final
 class Permit:
     """Permits held: given back once, by release() or at the end of a with block, on any thread.
 
@@ -321,3 +423,76 @@ class ConcurrencyLimiter:
         self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None, /
     ) -> None:
         """Gives the block's permit back, if the block didn't."""
+
+@final
+class KeyedConcurrencyLimiter:
+    """Lends at most limit permits of each key at once, in memory that doesn't grow.
+
+    limit: 0 to 2**31-1; 0 refuses all.
+    max_keys: for how many keys with permits out there is room, 1 to 2**32. Each takes 40 bytes.
+
+    A key is a str (its UTF-8 counts) or bytes, of any length; key_of() joins several parts to one. Keys are not
+    stored. A key with permits out keeps its place until they are back; a new key that finds no place is refused.
+
+    Every method may be called from any thread at once. A wrong value raises ConfigError (a ValueError), a wrong type
+    TypeError; nothing is taken then.
+    """
+
+    def __new__(cls, limit: SupportsIndex, *, max_keys: SupportsIndex = 100_000) -> KeyedConcurrencyLimiter: ...
+    def try_acquire(self, key: _Key, permits: SupportsIndex = 1) -> Permit | None:
+        """Takes so many permits of the key if all can be had now, and lends them as one Permit; None if not."""
+
+    def guard(self, *, key: _Key | Callable[..., _Key], permits: SupportsIndex = 1) -> Callable[[_F], _F]:
+        """Makes a decorator: the function's body runs only if so many permits of the key can be had when it starts,
+        else Refused is raised. They are held until the body ends; an exception that leaves it counts as failed work.
+
+        key: a str or bytes, or a function that is called with the arguments of each call and returns one. What it
+        raises, the call raises.
+
+        For functions, async functions, generators, async generators and methods. ExceedsCapacity, a Refused, is raised
+        where permits is more than the limit.
+        """
+
+    def _admit(self, key: _Key, permits: int) -> Permit:
+        """Takes permits of the key or raises Refused: what a guard does."""
+
+    @property
+    def limit(self) -> int:
+        """How many permits of each key may be out at once. Can be set at any time, and never waits: permits that are
+        out stay out.
+        """
+
+    @limit.setter
+    def limit(self, limit: SupportsIndex) -> None: ...
+    def in_flight(self, key: _Key) -> int:
+        """How many permits of the key are out."""
+
+    def available(self, key: _Key) -> int:
+        """How many permits of the key could be taken now, if there is room for it; 0 while more are out than a lowered
+        limit.
+        """
+
+    @property
+    def capacity(self) -> int:
+        """For how many keys with permits out there is room: max_keys."""
+
+    def stats(self) -> KeyedConcurrencyStats:
+        """What was allowed, denied and released since the limiter was built, in calls, over all keys, and what is out
+        now. Takes time in proportion to max_keys.
+        """
+
+def key_of(*parts: _Key) -> bytes:
+    """One key of several parts, each a str or bytes, such that other parts never make the same key.
+
+    key_of("a", "b/c") and key_of("a/b", "c") differ: each part is preceded by its length. The same in every language.
+    """
+
+def ip_key(address: str, prefix: SupportsIndex | None = None) -> bytes:
+    """The key of a network address that is written as text: its bytes, four or sixteen, with all bits behind the
+    prefix zero.
+
+    prefix: the leading bits that count; where it is None, all 32 of IPv4 and 64 of IPv6, since whoever has one address
+    of a /64 has them all. IPv4 written as IPv6 ("::ffff:203.0.113.7") is the IPv4 address. The same in every language.
+
+    Raises ConfigError if the address is none, or the prefix is longer than it.
+    """

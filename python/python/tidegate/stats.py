@@ -16,6 +16,22 @@ class RateStats:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyedRateStats:
+    """Calls of a keyed rate limiter since it was built, over all keys, and what its memory holds."""
+
+    allowed: int
+    """Calls that were admitted."""
+    denied: int
+    """Calls that were refused, for now or for ever."""
+    live_keys: int
+    """Keys that owe something now, about: exact up to some 6,000 keys of capacity, else from a sample."""
+    evicted_live: int
+    """Keys that were forgotten for new ones though they owed something."""
+    capacity: int
+    """For how many keys that owe something at once there is room."""
+
+
+@dataclass(frozen=True, slots=True)
 class ConcurrencyStats:
     """What a concurrency limiter lends now, and its calls since it was built. Hold times are None unless tracked."""
 
@@ -41,3 +57,25 @@ class ConcurrencyStats:
     """How long permits were held in total, in nanoseconds."""
     hold_time_max_ns: int | None
     """How long the longest-held permit was held, in nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedConcurrencyStats:
+    """What a keyed concurrency limiter lends now, over all keys, and its calls since it was built."""
+
+    limit: int
+    """Permits of each key that may be out at once."""
+    in_flight: int
+    """Permits that are out."""
+    allowed: int
+    """Calls that were admitted."""
+    denied: int
+    """Calls that were refused, for now or for ever."""
+    released_ok: int
+    """Releases whose work went well: release(), and blocks and guarded functions that ended."""
+    released_failed: int
+    """Releases whose work failed: release(ok=False), and blocks and guarded functions that an exception left."""
+    live_keys: int
+    """Keys with permits out."""
+    capacity: int
+    """For how many keys with permits out there is room."""

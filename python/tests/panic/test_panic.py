@@ -16,7 +16,7 @@ COST = 666_666_666
 PROLOGUE = """
 import gc, pickle, threading
 import tidegate
-from tidegate import ConcurrencyLimiter, InternalError, Quota, RateLimiter
+from tidegate import ConcurrencyLimiter, InternalError, KeyedConcurrencyLimiter, KeyedRateLimiter, Quota, RateLimiter
 
 def raises(call, *arguments):
     try:
@@ -62,6 +62,15 @@ def test_the_build_with_the_door_is_the_one_that_is_tested():
         f"RateLimiter('5/s').guard({COST})(print)",
         f"ConcurrencyLimiter(5).try_acquire, {COST}",
         f"ConcurrencyLimiter(5).guard({COST})(print)",
+        "KeyedRateLimiter, 'test-panic'",
+        "KeyedRateLimiter('5/s').reconfigure, 'test-panic'",
+        f"KeyedRateLimiter('5/s').try_acquire, 'ann', {COST}",
+        f"KeyedRateLimiter('5/s').try_acquire_many, ['ann'], {COST}",
+        f"KeyedRateLimiter('5/s').decide, 'ann', {COST}",
+        f"KeyedRateLimiter('5/s').peek, 'ann', {COST}",
+        f"KeyedRateLimiter('5/s').guard(key='ann', cost={COST})(print)",
+        f"KeyedConcurrencyLimiter(5).try_acquire, 'ann', {COST}",
+        f"KeyedConcurrencyLimiter(5).guard(key='ann', permits={COST})(print)",
     ],
 )
 def test_every_entry_turns_a_panic_into_an_internal_error(call):
@@ -78,6 +87,11 @@ assert [limiter.try_acquire() for _ in range(3)] == [True, True, False]
 with at_once:
     assert at_once.in_flight == 1
 assert at_once.in_flight == 0
+keyed = KeyedRateLimiter("2/h")
+for _ in range(100):
+    raises(keyed.try_acquire, "ann", {COST})
+    raises(keyed.try_acquire_many, ["ann"], {COST})
+assert keyed.try_acquire_many(["ann"] * 3) == [True, True, False]
 """)
 
 

@@ -1,0 +1,237 @@
+//! Rate limiters with a budget for each key.
+
+use crate::argument::{COST, Given, MAX_KEYS, type_error};
+use crate::decision::Decision;
+use crate::error::{from_core, no_panic};
+use crate::guard::keyed_decorator;
+use crate::key::{read_key, read_key_at};
+use crate::quota::{Quota, quotas_text, quotas_tuple, read_quotas};
+use crate::refusal;
+use crate::time::seconds_from_ns;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
+use tidegate::{KeyedRateOptions, Status};
+
+/// Decides for each key on its own whether work may go ahead, in memory that doesn't grow.
+///
+/// quotas: a Quota, its text ("100/s burst 20", several joined by ";"), or a list of 1 to 16 of them: what each key may
+/// use. All algorithms but sliding_log.
+/// max_keys: for how many keys that owe something at once there is room, 1 to 2**32. Each takes 40 bytes a quota.
+/// when_full: what becomes of a new key that finds no room. "evict": the key that owes the smallest share of its quota is
+/// forgotten, and starts afresh when it comes again. "deny_new": the new key is refused, as "keys_full".
+/// clock: a ManualClock, for tests; the machine's monotonic clock where it is None. The first limiter of a process on that
+/// clock may take up to 200 ms to build, once: it calibrates the clock.
+///
+/// A key is a str (its UTF-8 counts) or bytes, of any length: an address, a user, a path. key_of() joins several parts to
+/// one, ip_key() shortens addresses. Keys are not stored, and one that owes nothing takes no room.
+///
+/// Every method may be called from any thread at once; each decision is one atomic step. A cost is a number of tokens,
+/// 1 to 2**53-1. A wrong value raises ConfigError (a ValueError), a wrong type TypeError; nothing is taken then.
+#[pyclass(frozen, module = "tidegate")]
+pub struct KeyedRateLimiter(Box<tidegate::KeyedRateLimiter>);
+
+impl KeyedRateLimiter {
+    #[cold]
+    fn refusal(&self, key: &Bound<'_, PyAny>, cost: u64, decision: tidegate::Decision) -> PyErr {
+        let whose = refusal::of_key(key);
+        let text = match decision.status() {
+            Status::KeysFull => {
+                let text = refusal::no_room(&whose, self.0.capacity());
+                format!("{text}, retry in {} s", seconds_from_ns(decision.retry_after_ns()))
+            }
+            _ => refusal::of_tokens(cost, &whose, &decision, &self.0.quotas()),
+        };
+        Decision::from(decision).refusal(key.py(), text)
+    }
+}
+
+#[pymethods]
+impl KeyedRateLimiter {
+    #[new]
+    #[pyo3(
+        signature = (quotas, *, max_keys = Given::LEFT_OUT, when_full = Given::LEFT_OUT, clock = Given::LEFT_OUT),
+        text_signature = "(quotas, *, max_keys=100000, when_full='evict', clock=None)"
+    )]
+    fn new(
+        py: Python<'_>,
+        quotas: &Bound<'_, PyAny>,
+        max_keys: Given<'_, '_>,
+        when_full: Given<'_, '_>,
+        clock: Given<'_, '_>,
+    ) -> PyResult<Self> {
+        no_panic(|| {
+            let options = KeyedRateOptions::new()
+                .max_keys(max_keys.whole_or(100_000, &MAX_KEYS)?)
+                .when_full(when_full.text_or("evict", "when_full")?.parse().map_err(from_core)?);
+            let quotas = read_quotas(quotas)?;
+            let limiter = options.clock(clock.clock(py)?).build(quotas).map_err(from_core)?;
+            Ok(Self(Box::new(limiter)))
+        })
+    }
+
+    /// Takes cost tokens of the key if all can be had now, and tells whether it did. The fastest way to ask.
+    #[pyo3(signature = (key, cost = Given::LEFT_OUT), text_signature = "($self, key, cost=1)")]
+    fn try_acquire(&self, key: &Bound<'_, PyAny>, cost: Given<'_, '_>) -> PyResult<bool> {
+        no_panic(|| {
+            let key = read_key(key)?;
+            self.0.try_acquire_n(&*key, cost.whole_or(1, &COST)?).map_err(from_core)
+        })
+    }
+
+    /// try_acquire() for many keys, one after the other, in one call; a key may occur more than once. Tells of each whether
+    /// its tokens were taken.
+    #[pyo3(signature = (keys, cost = Given::LEFT_OUT), text_signature = "($self, keys, cost=1)")]
+    fn try_acquire_many<'py>(&self, keys: &Bound<'py, PyAny>, cost: Given<'_, '_>) -> PyResult<Bound<'py, PyList>> {
+        const ALLOWED: &str = "a list, or another iterable, of str or bytes";
+        no_panic(|| {
+            // Both could be iterated, but never mean their characters.
+            if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() {
+                return Err(type_error("keys", keys, ALLOWED));
+            }
+            let cost = cost.whole_or(1, &COST)?;
+            let items = match keys.cast_exact::<PyList>() {
+                Ok(list) => list.iter().collect(),
+                Err(_) if keys.hasattr("__iter__")? => keys.try_iter()?.collect::<PyResult<Vec<_>>>()?,
+                Err(_) => return Err(type_error("keys", keys, ALLOWED)),
+            };
+            let read = |(index, key)| read_key_at(key, "keys", index);
+            let read_keys = items.iter().enumerate().map(read).collect::<PyResult<Vec<_>>>()?;
+            let mut statuses = vec![Status::Denied; items.len()];
+            self.0.try_acquire_many(&read_keys, cost, &mut statuses).map_err(from_core)?;
+            PyList::new(keys.py(), statuses.into_iter().map(|status| status == Status::Allowed))
+        })
+    }
+
+    /// Takes cost tokens of the key if all can be had now, and tells the figures.
+    #[pyo3(signature = (key, cost = Given::LEFT_OUT), text_signature = "($self, key, cost=1)")]
+    fn decide(&self, key: &Bound<'_, PyAny>, cost: Given<'_, '_>) -> PyResult<Decision> {
+        no_panic(|| {
+            let key = read_key(key)?;
+            self.0.decide_n(&*key, cost.whole_or(1, &COST)?).map(Decision::from).map_err(from_core)
+        })
+    }
+
+    /// What decide() would answer now, spending nothing; remaining is what is unspent.
+    #[pyo3(signature = (key, cost = Given::LEFT_OUT), text_signature = "($self, key, cost=1)")]
+    fn peek(&self, key: &Bound<'_, PyAny>, cost: Given<'_, '_>) -> PyResult<Decision> {
+        no_panic(|| {
+            let key = read_key(key)?;
+            self.0.peek_n(&*key, cost.whole_or(1, &COST)?).map(Decision::from).map_err(from_core)
+        })
+    }
+
+    /// Gives back what a decision took from the key, as far as no bound is broken: a window takes it back only while it
+    /// lasts, gcra only what has not come back by itself. Without effect once the key was evicted.
+    ///
+    /// Raises ConfigError if the decision granted nothing, was refunded before, is another limiter's or key's, or is a copy.
+    fn refund(&self, key: &Bound<'_, PyAny>, decision: &Bound<'_, PyAny>) -> PyResult<()> {
+        no_panic(|| {
+            let key = read_key(key)?;
+            self.0.refund(&*key, Decision::refundable(decision)?).map_err(from_core)
+        })
+    }
+
+    /// Makes everything of the key unspent again. Its decisions from before can no longer be refunded to any effect.
+    fn reset(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        no_panic(|| {
+            self.0.reset(&*read_key(key)?);
+            Ok(())
+        })
+    }
+
+    /// Changes limits, periods and bursts of all keys while in use, from the next call on. What is used stays used. Takes
+    /// time in proportion to max_keys.
+    ///
+    /// Raises ConfigError if a quota is wrong, or the number of quotas, an algorithm or an anchor is not as before.
+    fn reconfigure(&self, quotas: &Bound<'_, PyAny>) -> PyResult<()> {
+        no_panic(|| {
+            let new = read_quotas(quotas)?;
+            // Goes through all keys, while other threads need not wait for it.
+            quotas.py().detach(|| self.0.reconfigure(new)).map_err(from_core)
+        })
+    }
+
+    /// Makes a decorator: the function's body runs only if cost tokens of the key can be had when it starts, else Refused is
+    /// raised.
+    ///
+    /// key: a str or bytes, or a function that is called with the arguments of each call and returns one. What it raises, the
+    /// call raises.
+    ///
+    /// For functions, async functions, generators, async generators and methods. ExceedsCapacity, a Refused, is raised where
+    /// cost is more than fits at once. The exception's decision has the figures; its status is "keys_full" where a new key
+    /// found no room.
+    #[pyo3(signature = (*, key, cost = Given::LEFT_OUT), text_signature = "($self, *, key, cost=1)")]
+    fn guard<'py>(
+        slf: &Bound<'py, Self>,
+        key: &Bound<'py, PyAny>,
+        cost: Given<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        no_panic(|| keyed_decorator(slf.as_any(), key, cost.of_guard(&COST)?, "keyed_tokens"))
+    }
+
+    /// Takes cost tokens of the key or raises Refused: what a guard does.
+    fn _admit(&self, key: &Bound<'_, PyAny>, cost: u64) -> PyResult<()> {
+        no_panic(|| {
+            let decision = self.0.decide_n(&*read_key(key)?, cost).map_err(from_core)?;
+            if decision.allowed() { Ok(()) } else { Err(self.refusal(key, cost, decision)) }
+        })
+    }
+
+    /// The quotas, in the order of the list.
+    #[getter]
+    fn quotas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        no_panic(|| quotas_tuple(py, self.0.quotas()))
+    }
+
+    /// The quota; the first one where there are several.
+    #[getter]
+    fn quota(&self) -> PyResult<Quota> {
+        no_panic(|| Ok(Quota(self.0.quotas()[0])))
+    }
+
+    /// For how many keys that owe something at once there is room: max_keys.
+    #[getter]
+    fn capacity(&self) -> u64 {
+        self.0.capacity()
+    }
+
+    /// What was allowed and denied since it was built, in calls over all keys, and what its memory holds.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        static KEYED_RATE_STATS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        no_panic(|| {
+            let stats = self.0.stats();
+            KEYED_RATE_STATS.import(py, "tidegate.stats", "KeyedRateStats")?.call1((
+                stats.allowed,
+                stats.denied,
+                stats.live_keys,
+                stats.evicted_live,
+                stats.capacity,
+            ))
+        })
+    }
+
+    /// About how many keys owe something: exact up to some 6,000 keys of capacity, else from a sample.
+    fn __len__(&self) -> PyResult<usize> {
+        no_panic(|| Ok(self.0.len() as usize))
+    }
+
+    /// True, also while no key owes anything: a limiter is there even if its len() is 0.
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        no_panic(|| {
+            let quotas = quotas_text(&self.0.quotas());
+            Ok(format!("KeyedRateLimiter('{quotas}', max_keys={})", self.0.capacity()))
+        })
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "cannot pickle or copy a KeyedRateLimiter: it counts in this process; pickle its quotas and build one from them",
+        ))
+    }
+}
