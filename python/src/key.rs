@@ -12,6 +12,17 @@ const PREFIX: Whole = Whole { name: "prefix", least: 0, most: 128 };
 /// The bytes of a key, mostly borrowed from the object that holds them: those of a bytes, or the UTF-8 of a str.
 #[inline]
 pub fn read_key<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+    read_named(value, || "key".to_owned())
+}
+
+/// A key among several, which is named by its place.
+#[inline]
+pub fn read_key_at<'a>(value: &'a Bound<'_, PyAny>, list: &str, index: usize) -> PyResult<Cow<'a, [u8]>> {
+    read_named(value, || format!("{list}[{index}]"))
+}
+
+#[inline]
+fn read_named<'a>(value: &'a Bound<'_, PyAny>, name: impl FnOnce() -> String) -> PyResult<Cow<'a, [u8]>> {
     // Exact types first: to compare pointers is cheaper than to ask for what a type derives from.
     if let Ok(text) = value.cast_exact::<PyString>() {
         return text_key(text);
@@ -19,16 +30,7 @@ pub fn read_key<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(bytes) = value.cast_exact::<PyBytes>() {
         return Ok(bytes.as_bytes().into());
     }
-    other_key(value, "key")
-}
-
-/// A key among several, whose name tells its place.
-#[inline]
-pub fn read_key_at<'a>(value: &'a Bound<'_, PyAny>, list: &str, index: usize) -> PyResult<Cow<'a, [u8]>> {
-    match value.cast_exact::<PyString>() {
-        Ok(text) => text_key(text),
-        Err(_) => other_key(value, &format!("{list}[{index}]")),
-    }
+    other_key(value, name)
 }
 
 #[inline]
@@ -40,13 +42,13 @@ fn text_key<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, [u8]>> {
 }
 
 #[cold]
-fn other_key<'a>(value: &'a Bound<'_, PyAny>, name: &str) -> PyResult<Cow<'a, [u8]>> {
+fn other_key<'a>(value: &'a Bound<'_, PyAny>, name: impl FnOnce() -> String) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(text) = value.cast::<PyString>() {
         return text_key(text);
     }
     match value.cast::<PyBytes>() {
         Ok(bytes) => Ok(bytes.as_bytes().into()),
-        Err(_) => Err(type_error(name, value, "a str or bytes")),
+        Err(_) => Err(type_error(&name(), value, "a str or bytes")),
     }
 }
 
