@@ -91,13 +91,15 @@ impl KeyedRateLimiter {
                 return Err(type_error("keys", keys, ALLOWED));
             }
             let cost = cost.whole_or(1, &COST)?;
-            let items = match keys.cast_exact::<PyList>() {
-                Ok(list) => list.iter().collect(),
-                Err(_) if keys.hasattr("__iter__")? => keys.try_iter()?.collect::<PyResult<Vec<_>>>()?,
+            // A tuple: nobody changes it while the keys are borrowed from its items.
+            let tuple = match keys.py().get_type::<PyTuple>().call1((keys,)) {
+                Ok(tuple) => tuple.cast_into::<PyTuple>()?,
+                Err(error) if keys.hasattr("__iter__")? => return Err(error),
                 Err(_) => return Err(type_error("keys", keys, ALLOWED)),
             };
-            let read = |(index, key)| read_key_at(key, "keys", index);
-            let read_keys = items.iter().enumerate().map(read).collect::<PyResult<Vec<_>>>()?;
+            let items: Vec<_> = tuple.iter_borrowed().collect();
+            let read_keys = items.iter().enumerate().map(|(index, key)| read_key_at(key, "keys", index));
+            let read_keys = read_keys.collect::<PyResult<Vec<_>>>()?;
             let mut statuses = vec![Status::Denied; items.len()];
             self.0.try_acquire_many(&read_keys, cost, &mut statuses).map_err(from_core)?;
             PyList::new(keys.py(), statuses.into_iter().map(|status| status == Status::Allowed))
