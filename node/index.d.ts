@@ -13,8 +13,8 @@ export type Algorithm = 'gcra' | 'fixed_window' | 'sliding_window' | 'sliding_lo
 /** Where fixed windows begin: at the first admitted call after the last window, or at multiples since the Unix epoch. */
 export type Anchor = 'first' | 'clock';
 
-/** What became of a call. */
-export type Status = 'allowed' | 'denied' | 'exceeds_capacity';
+/** What became of a call. `keys_full`: a new key found no room ({@link KeyedRateLimiterOptions.whenFull}). */
+export type Status = 'allowed' | 'denied' | 'exceeds_capacity' | 'keys_full';
 
 /** A quota by its parts: `limit` tokens per `perMs` milliseconds, or per `periodNs` nanoseconds. */
 export type QuotaParts = QuotaBounds & (PeriodMs | PeriodNs);
@@ -99,7 +99,7 @@ export type JsonValue<V> = V extends bigint ? string : V;
 /**
  * The answer of a rate limiter to one call, with its figures. Immutable. Always truthy: look at `allowed`.
  *
- * Decisions are made by {@link RateLimiter.decide} and {@link RateLimiter.peek}.
+ * Decisions are made by `decide` and `peek` of a {@link RateLimiter} or {@link KeyedRateLimiter}.
  */
 export class Decision {
   private constructor();
@@ -210,7 +210,112 @@ export class RateLimiter {
 }
 
 /**
- * Permits of a {@link ConcurrencyLimiter}, to be released once. What is forgotten is released when it is collected, with a
+ * Names a client or resource: a string (its UTF-8; lone surrogates stay distinct), or bytes as they are. A Buffer is a
+ * Uint8Array; one over a SharedArrayBuffer is refused. Anything else is a TypeError that names `key`.
+ */
+export type Key = string | Uint8Array;
+
+/**
+ * One key of several parts, such that other parts never make the same key: `keyOf(tenant, user)`.
+ * @throws {TypeError} if a part is no key
+ */
+export function keyOf(...parts: Key[]): Uint8Array;
+
+/**
+ * The key of a network address such as `request.socket.remoteAddress`, with all bits behind the prefix zero. IPv4 that is
+ * written as IPv6 is IPv4. Without a prefix IPv4 counts whole and IPv6 by its first 64 bits: whoever has one address of a
+ * /64 has them all.
+ * @param options.prefix bits that count: 0 to 32 for IPv4, 0 to 128 for IPv6
+ * @throws {ConfigError} if this is no address, or the prefix is longer than it
+ * @throws {TypeError} if an argument is of a wrong type
+ */
+export function ipKey(address: string, options?: { readonly prefix?: number | undefined }): Uint8Array;
+
+export interface KeyedRateLimiterOptions extends RateLimiterOptions {
+  /** For how many keys that owe something at once there is room: 1 to 2³², by default 100,000. Takes 40 bytes for each. */
+  readonly maxKeys?: number | undefined;
+  /**
+   * What to do with a new key that finds no room: `evict`, the default, forgets the key that owes the smallest share of its
+   * quota, which starts afresh when it comes again; `deny_new` refuses the new key, with the status `keys_full`.
+   */
+  readonly whenFull?: 'evict' | 'deny_new' | undefined;
+}
+
+/** What a keyed rate limiter has done since it was built, in calls, and how many keys count. */
+export interface KeyedRateStats extends RateStats {
+  /** Keys that owe something, about: exact up to some 6,000 keys of capacity, else from a sample. */
+  readonly liveKeys: number;
+  /** Keys that were forgotten for new ones though they owed something. */
+  readonly evictedLive: number;
+  /** The `maxKeys` that it was built with. */
+  readonly capacity: number;
+}
+
+/** What to spend for a call of a guarded function, and whose. */
+export interface KeyedCostOptions<F extends AnyFunction> {
+  /** The key, or a function that makes it: called as the guarded function is, with the same `this` and arguments. */
+  readonly key: Key | ((this: ThisParameterType<F>, ...args: Parameters<F>) => Key);
+  /** By default 1. */
+  readonly cost?: number | undefined;
+}
+
+/**
+ * A {@link RateLimiter} with a budget for each key, in memory that doesn't grow. Keys are not stored, and one that owes
+ * nothing takes no room.
+ *
+ * @example
+ * const perClient = new KeyedRateLimiter('100/min burst 20');
+ * if (perClient.tryAcquire(ipKey(request.socket.remoteAddress))) handle(request);
+ */
+export class KeyedRateLimiter {
+  /**
+   * @throws {ConfigError} naming the part of the quota that is wrong or doesn't fit beside a key (`sliding_log` doesn't), or
+   * `maxKeys` or `whenFull`, its value and what is allowed
+   * @throws {TypeError} if an argument is of a wrong type
+   */
+  constructor(quotas: Quotas, options?: KeyedRateLimiterOptions);
+  /** Spends `cost` tokens of a key if all can be had now. */
+  tryAcquire(key: Key, cost?: number): boolean;
+  /**
+   * The same for many keys, one after the other; a key may occur more than once. Costs less than as many calls. A wrong key
+   * is named with its place, such as `keys[3]`; nothing is spent then.
+   */
+  tryAcquireMany(keys: readonly Key[], cost?: number): boolean[];
+  /** {@link tryAcquire}, and tells the figures. */
+  decide(key: Key, cost?: number): Decision;
+  /** What {@link decide} would answer now. Spends nothing; `remaining` is what is unspent. */
+  peek(key: Key, cost?: number): Decision;
+  /**
+   * Gives back what a decision took from a key, as {@link RateLimiter.refund} does. Without effect once the key was evicted.
+   * @throws {TidegateError} with the code `ERR_TIDEGATE_DECISION` if the decision granted nothing, was refunded before, or
+   * is another limiter's or key's
+   */
+  refund(key: Key, decision: Decision): void;
+  /** Makes everything of a key unspent again. To refund a decision of it from before has no effect. */
+  reset(key: Key): void;
+  /**
+   * Changes limits, periods and bursts for all keys from the next call on. What is used stays used, at most the new burst.
+   * Takes time in proportion to the capacity.
+   * @throws {ConfigError} if a quota is wrong, or their number, an algorithm or an anchor is not as before; nothing changes
+   */
+  reconfigure(quotas: Quotas): void;
+  /** The quotas, in the order of the list. */
+  readonly quotas: Quota[];
+  /** The quota; the first one where there are several. */
+  readonly quota: Quota;
+  /** The `maxKeys` that it was built with. */
+  readonly capacity: number;
+  /** How many keys owe something, about; as {@link KeyedRateStats.liveKeys}. */
+  readonly size: number;
+  stats(): KeyedRateStats;
+  /** A function like `fn` that spends `cost` tokens of a key before each call, as {@link RateLimiter.guard} does. */
+  guard<F extends AnyFunction>(fn: F, options: KeyedCostOptions<F>): F;
+  /** What it enforces, such as `KeyedRateLimiter(100/s, 100000 keys)`; so console.log shows it. */
+  toString(): string;
+}
+
+/**
+ * Permits of a {@link ConcurrencyLimiter} or {@link KeyedConcurrencyLimiter}, to be released once. What is forgotten is released when it is collected, with a
  * process warning (`TIDEGATE_PERMIT_FORGOTTEN`).
  */
 export class Permit {
@@ -320,6 +425,75 @@ export class ConcurrencyLimiter {
   toString(): string;
 }
 
+export interface KeyedConcurrencyLimiterOptions {
+  /** For how many keys with permits out there is room: 1 to 2³², by default 100,000. Takes 40 bytes for each. */
+  readonly maxKeys?: number | undefined;
+}
+
+/** What a keyed concurrency limiter has done since it was built, and how it stands. */
+export interface KeyedConcurrencyStats {
+  /** Calls that were admitted. */
+  readonly allowed: number;
+  /** Calls that were refused. */
+  readonly denied: number;
+  /** That of each key. */
+  readonly limit: number;
+  /** Permits that are out, of all keys. */
+  readonly inFlight: number;
+  /** Releases whose work went well. */
+  readonly releasedOk: number;
+  /** Releases whose work failed. */
+  readonly releasedFailed: number;
+  /** Keys with permits out. */
+  readonly liveKeys: number;
+  /** The `maxKeys` that it was built with. */
+  readonly capacity: number;
+}
+
+/** What to take for a call of a guarded function, and whose. */
+export interface KeyedPermitsOptions<F extends AnyFunction> extends PermitsOptions {
+  /** The key, or a function that makes it: called as the guarded function is, with the same `this` and arguments. */
+  readonly key: Key | ((this: ThisParameterType<F>, ...args: Parameters<F>) => Key);
+}
+
+/**
+ * A {@link ConcurrencyLimiter} with permits for each key, in memory that doesn't grow. A key with permits out keeps its place
+ * until they are back; a new key that finds none is refused.
+ *
+ * @example
+ * const perHost = new KeyedConcurrencyLimiter(2);
+ * const page = await perHost.run(() => fetch(url), { key: url.host });
+ */
+export class KeyedConcurrencyLimiter {
+  /**
+   * @param limit permits of one key that may be out at once: a whole number from 0 to 2³¹−1; 0 refuses all
+   * @throws {ConfigError} if limit or `maxKeys` is another number
+   * @throws {TypeError} if an argument is of a wrong type
+   */
+  constructor(limit: number, options?: KeyedConcurrencyLimiterOptions);
+  /**
+   * Takes permits of a key if all can be had now, else returns null.
+   * @param permits a whole number from 1 to 2⁵³−1, by default 1; another number is a RangeError, anything else a TypeError
+   */
+  tryAcquire(key: Key, permits?: number): Permit | null;
+  /** Permits of each key that may be out at once. Setting it never blocks; permits that are out stay out. */
+  get limit(): number;
+  set limit(limit: number);
+  /** Permits of a key that are out. */
+  inFlight(key: Key): number;
+  /** Permits of a key that could be taken now, if there is room for it; 0 while more are out than a lowered limit. */
+  available(key: Key): number;
+  /** The `maxKeys` that it was built with. */
+  readonly capacity: number;
+  stats(): KeyedConcurrencyStats;
+  /** Calls `fn` under a permit of a key, as {@link ConcurrencyLimiter.run} does. */
+  run<T>(fn: () => T, options: KeyedPermitsOptions<() => T>): Promise<Awaited<T>>;
+  /** A function like `fn`, each call of which holds a permit of a key, as {@link ConcurrencyLimiter.guard} has it. */
+  guard<F extends AnyFunction>(fn: F, options: KeyedPermitsOptions<F>): F;
+  /** What it lends, such as `KeyedConcurrencyLimiter(4 each, 100000 keys)`; so console.log shows it. */
+  toString(): string;
+}
+
 /**
  * A clock that moves only when told, for tests. Starts at 0, which is the Unix epoch, never goes back, and stops at
  * 2⁶⁴−1 ns, whatever is added. A time that is no number or bigint is a TypeError; one that is negative, NaN or infinite is a
@@ -404,7 +578,7 @@ export class InternalError extends TidegateError {
   readonly code: 'ERR_TIDEGATE_INTERNAL';
 }
 
-/** A quota or limit that is not allowed. An instance of TidegateError too. */
+/** A quota, limit, number of keys, address or prefix that is not allowed. An instance of TidegateError too. */
 export class ConfigError extends RangeError {
   constructor(message?: string);
   readonly code: 'ERR_TIDEGATE_CONFIG';

@@ -13,6 +13,9 @@ const {
   TidegateError,
   TimedOutError,
 } = require('./lib/errors.js');
+const { ipKey, keyOf } = require('./lib/key.js');
+const { KeyedConcurrencyLimiter } = require('./lib/keyed-concurrency-limiter.js');
+const { KeyedRateLimiter } = require('./lib/keyed-rate-limiter.js');
 const { Permit } = require('./lib/permit.js');
 const { Quota } = require('./lib/quota.js');
 const { RateLimiter } = require('./lib/rate-limiter.js');
@@ -24,6 +27,8 @@ module.exports = {
   Decision,
   ExceedsCapacityError,
   InternalError,
+  KeyedConcurrencyLimiter,
+  KeyedRateLimiter,
   ManualClock,
   NEVER_NS,
   Permit,
@@ -33,4 +38,6 @@ module.exports = {
   RefusedError,
   TidegateError,
   TimedOutError,
+  ipKey,
+  keyOf,
 };

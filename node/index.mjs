@@ -8,6 +8,8 @@ export const {
   Decision,
   ExceedsCapacityError,
   InternalError,
+  KeyedConcurrencyLimiter,
+  KeyedRateLimiter,
   ManualClock,
   NEVER_NS,
   Permit,
@@ -17,6 +19,8 @@ export const {
   RefusedError,
   TidegateError,
   TimedOutError,
+  ipKey,
+  keyOf,
 } = tidegate;
 
 export default tidegate;

@@ -6,6 +6,10 @@ const { misconfigured, outOfRange, wrongType } = require('./errors.js');
 const MOST = Number.MAX_SAFE_INTEGER;
 /** The latest time of a clock, in nanoseconds. */
 const LAST_NS = 2n ** 64n - 1n;
+/** The most permits that may be out. */
+const MOST_PERMITS = 2 ** 31 - 1;
+/** The most keys that there may be room for. */
+const MOST_KEYS = 2 ** 32;
 const NS_PER_MS = 1_000_000;
 
 /** A whole number in a range; `refuse` makes the error if it is outside. */
@@ -99,6 +103,12 @@ function options(value, known) {
   return record('options', value, known);
 }
 
+/** The `permits` option of what takes nothing else. */
+function permitsOf(value) {
+  const { permits = 1 } = options(value, ['permits']);
+  return count('permits', permits);
+}
+
 /** Whether this is an object as `{}` makes it, in whichever realm. */
 function isPlain(value) {
   if (value === null || typeof value !== 'object') return false;
@@ -116,6 +126,8 @@ function record(name, value, known) {
 
 module.exports = {
   MOST,
+  MOST_KEYS,
+  MOST_PERMITS,
   whole,
   count,
   wrongCount,
@@ -127,5 +139,6 @@ module.exports = {
   boolean,
   callable,
   options,
+  permitsOf,
   record,
 };

@@ -1,16 +1,15 @@
 'use strict';
 
-const { boolean, callable, count, options: checked, whole, wrongCount } = require('./arguments.js');
+const { MOST_PERMITS, boolean, callable, options: checked, permitsOf, whole, wrongCount } = require('./arguments.js');
 const { clockHandle } = require('./clock.js');
-const { ExceedsCapacityError, RefusedError, attempt, fromNative, misconfigured } = require('./errors.js');
+const { attempt, fromNative, misconfigured } = require('./errors.js');
 const { during, guarded } = require('./guard.js');
 const native = require('./native.js');
 const { permit } = require('./permit.js');
 const { printsAsText, toJson } = require('./printing.js');
+const { permitsRefusal } = require('./refusal.js');
 
 const { concurrencyTryAcquire } = native;
-
-const MOST_PERMITS = 2 ** 31 - 1;
 
 class ConcurrencyLimiter {
   #handle;
@@ -78,20 +77,8 @@ class ConcurrencyLimiter {
   #enter(permits) {
     const held = this.tryAcquire(permits);
     if (held) return (ok) => held.release(ok);
-    throw refusal(permits, this);
+    throw permitsRefusal(permits, this.limit, this.available);
   }
-}
-
-function refusal(permits, { limit, available }) {
-  const asked = `${permits} ${permits === 1 ? 'permit' : 'permits'}`;
-  if (limit === 0) return new RefusedError(`refused: ${asked} asked, the limit is 0`);
-  if (permits > limit) return new ExceedsCapacityError(`${asked} can never be had: the limit is ${limit}`);
-  return new RefusedError(`refused: ${asked} asked, ${available} of ${limit} available`);
-}
-
-function permitsOf(options) {
-  const { permits = 1 } = checked(options, ['permits']);
-  return count('permits', permits);
 }
 
 printsAsText(ConcurrencyLimiter);

@@ -3,25 +3,25 @@
 const { spent, wrongType } = require('./errors.js');
 const { toJson } = require('./printing.js');
 
-const STATUS = ['allowed', 'denied', 'exceeds_capacity'];
+const STATUS = { 0: 'allowed', 1: 'denied', 2: 'exceeds_capacity', 6: 'keys_full' };
 const NEVER_NS = 2n ** 64n - 1n;
 
 /** Where the native library writes the figures of a decision (`figures` in src/rate_limiter.rs). */
-const figures = new ArrayBuffer(80);
+const figures = new ArrayBuffer(88);
 const doubles = new Float64Array(figures, 0, 6);
-const integers = new BigUint64Array(figures, 48, 4);
+const integers = new BigUint64Array(figures, 48, 5);
 
 const OURS = Symbol('made by a limiter');
 
-/** The grant that a decision bears, which it gives up. */
-let takeGrant;
+/** Uses the grant that a decision bears, and has it given up: unless its use throws. */
+let useGrant;
 
 class Decision {
   #limiter;
   #grant;
 
   /** Reads what was just written to `figures`; `limiter` may refund it if it granted. */
-  constructor(ours, limiter, cost) {
+  constructor(ours, limiter, cost, isKeyed) {
     if (ours !== OURS) throw wrongType('Decision', ours, 'decide and peek, which make decisions');
     const granted = doubles[0] === 0;
     this.allowed = granted;
@@ -37,7 +37,8 @@ class Decision {
     Object.freeze(this);
     if (granted && limiter !== undefined) {
       this.#limiter = limiter;
-      this.#grant = { cost, grantedAtNs: integers[2], resetCount: Number(integers[3]) };
+      const keyHash = isKeyed ? integers[4] : 0n;
+      this.#grant = { cost, grantedAtNs: integers[2], resetCount: Number(integers[3]), keyHash };
     }
   }
 
@@ -46,7 +47,7 @@ class Decision {
   }
 
   static {
-    takeGrant = (decision, limiter) => {
+    useGrant = (decision, limiter, use) => {
       const allowed = 'a decision of this limiter that granted, once';
       if (decision === null || typeof decision !== 'object' || !(#grant in decision)) {
         throw wrongType('decision', decision, allowed);
@@ -55,12 +56,12 @@ class Decision {
       if (decision.#limiter !== limiter) throw spent('decision', 'one of another limiter', allowed);
       const grant = decision.#grant;
       if (grant === undefined) throw spent('decision', 'one that was refunded before', allowed);
+      use(grant);
       decision.#grant = undefined;
-      return grant;
     };
   }
 }
 
-const decided = (limiter, cost) => new Decision(OURS, limiter, cost);
+const decided = (limiter, cost, isKeyed = false) => new Decision(OURS, limiter, cost, isKeyed);
 
-module.exports = { Decision, NEVER_NS, figures, decided, takeGrant };
+module.exports = { Decision, NEVER_NS, figures, decided, useGrant };

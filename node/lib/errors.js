@@ -132,7 +132,10 @@ function fromNative(error, wrongArgument) {
   if (error?.code !== 'InvalidArg') return error;
   if (wrongArgument) return wrongArgument();
   const told = /^(\w+): got (.*); allowed: (.*)$/s.exec(error.message);
-  return told ? mistake(ConfigError, 'ERR_TIDEGATE_CONFIG', ...told.slice(1)) : error;
+  if (!told) return error;
+  const [, argument, value, allowed] = told;
+  const inCamelCase = argument.replace(/_./g, ([, letter]) => letter.toUpperCase());
+  return mistake(ConfigError, 'ERR_TIDEGATE_CONFIG', inCamelCase, value, allowed);
 }
 
 /** Calls the native library where no cost or permit is at stake. */

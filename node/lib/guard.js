@@ -3,7 +3,7 @@
 /**
  * A function that enters before each call of `fn` and leaves after it.
  *
- * `enter` throws to refuse, or returns what to call when the work is over: `leave(ok)`, or nothing. The work of an async
+ * `enter` gets what the call gets, throws to refuse, or returns what to call when the work is over: `leave(ok)`, or nothing. The work of an async
  * function is over when its promise settles, that of a generator when it has returned or thrown or was closed.
  */
 function guarded(fn, enter) {
@@ -23,11 +23,11 @@ function wrap(kind, fn, enter) {
   switch (kind) {
     case 'AsyncFunction': // So that a refusal is a rejection.
       return async function (...args) {
-        return during(enter(), () => fn.apply(this, args));
+        return during(enter.apply(this, args), () => fn.apply(this, args));
       };
     case 'GeneratorFunction':
       return function* (...args) {
-        const leave = enter();
+        const leave = enter.apply(this, args);
         let ok = true;
         try {
           return yield* fn.apply(this, args);
@@ -40,7 +40,7 @@ function wrap(kind, fn, enter) {
       };
     case 'AsyncGeneratorFunction':
       return async function* (...args) {
-        const leave = enter();
+        const leave = enter.apply(this, args);
         let ok = true;
         try {
           return yield* fn.apply(this, args);
@@ -53,7 +53,7 @@ function wrap(kind, fn, enter) {
       };
     default:
       return function (...args) {
-        return during(enter(), () => fn.apply(this, args));
+        return during(enter.apply(this, args), () => fn.apply(this, args));
       };
   }
 }

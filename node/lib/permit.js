@@ -2,14 +2,20 @@
 
 const { boolean } = require('./arguments.js');
 const { fromNative, spent, wrongType } = require('./errors.js');
-const { concurrencyRelease } = require('./native.js');
+const { concurrencyRelease, keyedConcurrencyRelease } = require('./native.js');
 const { printsAsText } = require('./printing.js');
 
 const OURS = Symbol('made by a limiter');
 
+/** Each call names the function that it calls: the optimizer then calls it directly. */
+function giveBack({ limiter, permits, taken, isKeyed }, ok) {
+  if (isKeyed) keyedConcurrencyRelease(limiter, permits, ok, taken);
+  else concurrencyRelease(limiter, permits, ok, taken);
+}
+
 /** Gives back what was forgotten. What it keeps of a permit is not the permit. */
 const forgotten = new FinalizationRegistry((held) => {
-  concurrencyRelease(held.limiter, held.permits, true, held.taken);
+  giveBack(held, true);
   process.emitWarning(
     'A Permit was collected that had not been released. It is released now, later than it could be.',
     {
@@ -25,10 +31,10 @@ class Permit {
   #held;
 
   /** `limiter` is its handle, `taken` what the native tryAcquire returned. */
-  constructor(ours, limiter, permits, taken) {
+  constructor(ours, limiter, permits, taken, isKeyed) {
     if (ours !== OURS) throw wrongType('Permit', ours, 'tryAcquire, which makes permits');
     this.#permits = permits;
-    this.#held = { limiter, permits, taken };
+    this.#held = { limiter, permits, taken, isKeyed };
     forgotten.register(this, this.#held, this.#held);
   }
 
@@ -47,7 +53,7 @@ class Permit {
     this.#held = undefined;
     forgotten.unregister(held);
     try {
-      concurrencyRelease(held.limiter, held.permits, ok, held.taken);
+      giveBack(held, ok);
     } catch (error) {
       throw fromNative(error, () => spent('permit', `one of ${held.permits}`, 'a permit that is still held'));
     }
@@ -72,6 +78,6 @@ class Permit {
 
 printsAsText(Permit);
 
-const permit = (limiter, permits, taken) => new Permit(OURS, limiter, permits, taken);
+const permit = (limiter, permits, taken, isKeyed = false) => new Permit(OURS, limiter, permits, taken, isKeyed);
 
 module.exports = { Permit, permit };

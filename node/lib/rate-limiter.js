@@ -2,12 +2,13 @@
 
 const { callable, count, options: checked, wrongCount } = require('./arguments.js');
 const { clockHandle } = require('./clock.js');
-const { decided, figures, takeGrant } = require('./decision.js');
-const { ExceedsCapacityError, RefusedError, attempt, fromNative } = require('./errors.js');
+const { decided, figures, useGrant } = require('./decision.js');
+const { attempt, fromNative } = require('./errors.js');
 const { guarded } = require('./guard.js');
 const native = require('./native.js');
 const { printsAsText } = require('./printing.js');
 const { quotasOf } = require('./quota.js');
+const { rateRefusal } = require('./refusal.js');
 
 const { rateDecide, ratePeek, rateTryAcquire } = native;
 
@@ -49,8 +50,9 @@ class RateLimiter {
   }
 
   refund(decision) {
-    const { cost, grantedAtNs, resetCount } = takeGrant(decision, this);
-    attempt(() => native.rateRefund(this.#handle, cost, grantedAtNs, resetCount));
+    useGrant(decision, this, ({ cost, grantedAtNs, resetCount }) => {
+      attempt(() => native.rateRefund(this.#handle, cost, grantedAtNs, resetCount));
+    });
   }
 
   reset() {
@@ -81,25 +83,13 @@ class RateLimiter {
     count('cost', cost);
     return guarded(fn, () => {
       const decision = this.decide(cost);
-      if (!decision.allowed) throw refusal(decision, cost, this.#quotas[decision.quota]);
+      if (!decision.allowed) throw rateRefusal(decision, cost, this.#quotas[decision.quota]);
     });
   }
 
   toString() {
     return `RateLimiter(${this.#quotas.join('; ')})`;
   }
-}
-
-/** `quota` is the one that the decision names. */
-function refusal(decision, cost, quota) {
-  if (decision.status === 'exceeds_capacity') {
-    const message = `cost ${cost} can never be had: ${quota} holds at most ${quota.burst}`;
-    return new ExceedsCapacityError(message, decision);
-  }
-  const { limit, remaining, retryAfterMs } = decision;
-  if (limit === 0) return new RefusedError(`refused: cost ${cost} asked, the limit is 0 (${quota})`, decision);
-  const when = retryAfterMs === Infinity ? 'never again' : `in ${retryAfterMs} ms`;
-  return new RefusedError(`refused: cost ${cost} asked, ${remaining} remaining; ${quota} allows it ${when}`, decision);
 }
 
 printsAsText(RateLimiter);

@@ -5,11 +5,12 @@
 //! function it calls.
 
 use crate::handle::Handle;
+use crate::key::{self, KeyBuffer, Keys};
 use napi::bindgen_prelude::{Env, Object, panic_to_error};
 use napi::{JsValue, Result, Status, check_status, sys};
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
+use std::{ptr, slice};
 
 /// The most arguments of a method, its handle included.
 const MOST_ARGUMENTS: usize = 4;
@@ -137,19 +138,71 @@ impl Call {
         if status == sys::Status::napi_ok && lossless { Ok(value) } else { Err(Fault::Argument) }
     }
 
-    /// Writes words into an ArrayBuffer that has room for them.
-    pub(crate) fn write<const N: usize>(&self, index: usize, words: [u64; N]) -> std::result::Result<(), Fault> {
+    /// The bytes of a key. They may be JavaScript's own: no JavaScript may run while they are in use.
+    #[inline]
+    pub(crate) fn key<'a>(&'a self, index: usize, buffer: &'a mut KeyBuffer) -> std::result::Result<&'a [u8], Fault> {
+        // SAFETY: as in `whole`; and what a method does with its arguments runs no JavaScript.
+        unsafe { key::read(self.env, self.arguments[index], buffer) }.ok_or(Fault::Argument)
+    }
+
+    /// Many keys together, with their lengths in an ArrayBuffer of 32-bit integers.
+    pub(crate) fn keys(&self, together: usize, lengths: usize) -> std::result::Result<Keys<'_>, Fault> {
+        // SAFETY: nothing else reads or writes the lengths until they were used.
+        let lengths = unsafe { self.buffer(lengths) }?.chunks_exact(4).map(|length| match *length {
+            [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]) as usize,
+            _ => unreachable!("chunks of four"),
+        });
+        // SAFETY: as in `key`.
+        unsafe { key::read_together(self.env, self.arguments[together], lengths) }.ok_or(Fault::Argument)
+    }
+
+    /// A BigInt of at most two words, the least significant first.
+    pub(crate) fn wide(&self, index: usize) -> std::result::Result<[u64; 2], Fault> {
+        let (mut words, mut count, mut sign) = ([0; 2], 2, 0);
+        // SAFETY: as in `whole`; `count` says how many words there is room for.
+        let status = unsafe {
+            sys::napi_get_value_bigint_words(
+                self.env,
+                self.arguments[index],
+                &raw mut sign,
+                &raw mut count,
+                words.as_mut_ptr(),
+            )
+        };
+        if status == sys::Status::napi_ok && count <= 2 { Ok(words) } else { Err(Fault::Argument) }
+    }
+
+    /// Writes plain values into an ArrayBuffer that has room for them.
+    pub(crate) fn write<T: Copy>(&self, index: usize, values: &[T]) -> std::result::Result<(), Fault> {
+        // SAFETY: nothing else has it in use here.
+        let buffer = unsafe { self.buffer(index) }?;
+        if buffer.len() < size_of_val(values) {
+            return Err(Fault::Argument);
+        }
+        // SAFETY: there is room. Copied as bytes, so that any alignment will do.
+        unsafe {
+            ptr::copy_nonoverlapping(values.as_ptr().cast::<u8>(), buffer.as_mut_ptr(), size_of_val(values));
+        }
+        Ok(())
+    }
+
+    /// The bytes of an ArrayBuffer.
+    ///
+    /// # Safety
+    ///
+    /// No JavaScript runs, and nothing else reads or writes these bytes, while they are in use.
+    #[expect(clippy::mut_from_ref, reason = "they are not a part of this call, but of what it was given")]
+    unsafe fn buffer(&self, index: usize) -> std::result::Result<&mut [u8], Fault> {
         let (mut data, mut bytes) = (ptr::null_mut(), 0);
         // SAFETY: as in `whole`.
         let status =
             unsafe { sys::napi_get_arraybuffer_info(self.env, self.arguments[index], &raw mut data, &raw mut bytes) };
-        if status != sys::Status::napi_ok || bytes < size_of_val(&words) {
-            return Err(Fault::Argument);
+        match status {
+            sys::Status::napi_ok if bytes == 0 => Ok(&mut []),
+            // SAFETY: Node says that so many bytes are there, and the caller that they are nobody else's for now.
+            sys::Status::napi_ok => Ok(unsafe { slice::from_raw_parts_mut(data.cast::<u8>(), bytes) }),
+            _ => Err(Fault::Argument),
         }
-        // SAFETY: Node says that so many bytes are there, and no JavaScript runs before this returns. Copied as bytes, so
-        // that any alignment will do.
-        unsafe { ptr::copy_nonoverlapping(words.as_ptr().cast::<u8>(), data.cast::<u8>(), size_of_val(&words)) };
-        Ok(())
     }
 
     #[inline]
@@ -164,6 +217,13 @@ impl Call {
         let mut result = ptr::null_mut();
         // SAFETY: as in `whole`. It cannot fail with a valid `env`.
         unsafe { sys::napi_create_bigint_uint64(self.env, value, &raw mut result) };
+        Ok(result)
+    }
+
+    pub(crate) fn return_wide(&self, words: [u64; 2]) -> Answer {
+        let mut result = ptr::null_mut();
+        // SAFETY: as in `whole`. It cannot fail with a valid `env` and two words.
+        unsafe { sys::napi_create_bigint_words(self.env, 0, words.len(), words.as_ptr(), &raw mut result) };
         Ok(result)
     }
 

@@ -16,6 +16,9 @@ mod clock;
 mod concurrency_limiter;
 mod function;
 mod handle;
+mod key;
+mod keyed_concurrency_limiter;
+mod keyed_rate_limiter;
 mod quota;
 mod rate_limiter;
 
@@ -30,7 +33,13 @@ pub fn export_functions(env: Env, exports: Object) -> napi::Result<()> {
     export::<rate_limiter::Decide>(&env, &exports)?;
     export::<rate_limiter::Peek>(&env, &exports)?;
     export::<concurrency_limiter::TryAcquire>(&env, &exports)?;
-    export::<concurrency_limiter::Release>(&env, &exports)
+    export::<concurrency_limiter::Release>(&env, &exports)?;
+    export::<keyed_rate_limiter::TryAcquire>(&env, &exports)?;
+    export::<keyed_rate_limiter::TryAcquireMany>(&env, &exports)?;
+    export::<keyed_rate_limiter::Decide>(&env, &exports)?;
+    export::<keyed_rate_limiter::Peek>(&env, &exports)?;
+    export::<keyed_concurrency_limiter::TryAcquire>(&env, &exports)?;
+    export::<keyed_concurrency_limiter::Release>(&env, &exports)
 }
 
 /// The version of this library, which must be that of the package around it.

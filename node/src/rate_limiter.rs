@@ -79,7 +79,7 @@ impl Method for Decide {
 
     fn call(limiter: &RateLimiter, call: &Call) -> Answer {
         let decision = limiter.decide_n(call.whole(1)?).map_err(|_| Fault::Argument)?;
-        call.write(2, figures(&decision))?;
+        call.write(2, &figures(&decision))?;
         Call::return_undefined()
     }
 }
@@ -94,13 +94,13 @@ impl Method for Peek {
 
     fn call(limiter: &RateLimiter, call: &Call) -> Answer {
         let decision = limiter.peek_n(call.whole(1)?).map_err(|_| Fault::Argument)?;
-        call.write(2, figures(&decision))?;
+        call.write(2, &figures(&decision))?;
         Call::return_undefined()
     }
 }
 
-/// A decision as `lib/decision.js` reads it: six doubles, then four 64-bit integers.
-fn figures(decision: &Decision) -> [u64; 10] {
+/// A decision as `lib/decision.js` reads it: six doubles, then five 64-bit integers.
+pub(crate) fn figures(decision: &Decision) -> [u64; 11] {
     let ms = |ns: u64| if ns == NEVER_NS { f64::INFINITY } else { ns.div_ceil(1_000_000) as f64 };
     let grant = decision.grant();
     [
@@ -115,5 +115,6 @@ fn figures(decision: &Decision) -> [u64; 10] {
         decision.reset_after_ns(),
         grant.map_or(0, |grant| grant.granted_at_ns),
         grant.map_or(0, |grant| grant.reset_count),
+        grant.map_or(0, |grant| grant.key_hash),
     ]
 }

@@ -4,10 +4,21 @@
 
 const { readFileSync } = require('node:fs');
 const path = require('node:path');
-const { ConcurrencyLimiter, ManualClock, NEVER_NS, Quota, RateLimiter, TidegateError } = require('tidegate');
+const {
+  ConcurrencyLimiter,
+  KeyedConcurrencyLimiter,
+  KeyedRateLimiter,
+  ManualClock,
+  NEVER_NS,
+  Quota,
+  RateLimiter,
+  TidegateError,
+  ipKey,
+  keyOf,
+} = require('tidegate');
 
 /** The arguments that go by another name here. */
-const ARGUMENTS = { periodNs: 'period' };
+const ARGUMENTS = { periodNs: 'period', maxKeys: 'max_keys', whenFull: 'when_full' };
 
 /** The objects of one script. */
 class Script {
@@ -36,6 +47,14 @@ class Script {
   limiter(name) {
     return this.find(this.limiters, name);
   }
+
+  /** The limiter, and what its methods take before all else: its key, if it is keyed. */
+  target(name, { key }) {
+    const limiter = this.limiter(name);
+    if (isKeyed(limiter) !== (key !== undefined))
+      throw new Error(`${name} is keyed, and no key is given, or the reverse`);
+    return [limiter, key === undefined ? [] : [bytesOf(key)]];
+  }
 }
 
 const commands = {
@@ -43,10 +62,21 @@ const commands = {
     return `ok ${Quota.parseList(textOf(text)).join('; ')}`;
   },
   rate(name, words) {
-    this.limiters.set(name, new RateLimiter(quotasOf(words), { clock: this.clock }));
+    const { max_keys, when_full } = fieldsOf(words);
+    const quotas = quotasOf(words.filter((word) => !/^(max_keys|when_full)=/.test(word)));
+    const options = { maxKeys: max_keys && Number(max_keys), whenFull: when_full, clock: this.clock };
+    const isKeyed = max_keys !== undefined;
+    this.limiters.set(
+      name,
+      isKeyed ? new KeyedRateLimiter(quotas, options) : new RateLimiter(quotas, { clock: this.clock }),
+    );
     return 'ok';
   },
-  conc(name, _words, { limit, track_hold_time }) {
+  conc(name, _words, { limit, max_keys, track_hold_time }) {
+    if (max_keys !== undefined) {
+      this.limiters.set(name, new KeyedConcurrencyLimiter(Number(limit), { maxKeys: Number(max_keys) }));
+      return 'ok';
+    }
     const options = { trackHoldTime: track_hold_time === '1', clock: this.clock };
     this.limiters.set(name, new ConcurrencyLimiter(Number(limit), options));
     return 'ok';
@@ -59,25 +89,32 @@ const commands = {
     this.clock.setNs(BigInt(ns));
     return 'ok';
   },
-  try(name, _words, { cost = '1', as }) {
-    const limiter = this.limiter(name);
-    const answer = limiter.tryAcquire(Number(cost));
-    if (limiter instanceof ConcurrencyLimiter) {
+  try(name, _words, { cost = '1', as, ...fields }) {
+    const [limiter, key] = this.target(name, fields);
+    const answer = limiter.tryAcquire(...key, Number(cost));
+    if (typeof answer !== 'boolean') {
       if (as === undefined) this.nameless.push(answer);
       else this.kept.set(as, answer);
     }
     return answer ? 'allowed' : 'refused';
   },
-  decide(name, _words, { cost = '1', as }) {
-    const decision = this.limiter(name).decide(Number(cost));
+  many(name, _words, { keys, cost = '1' }) {
+    const allowed = this.limiter(name).tryAcquireMany(keys.split(',').map(bytesOf), Number(cost));
+    return `ok ${allowed.map((one) => (one ? 'allowed' : 'refused')).join(',')}`;
+  },
+  decide(name, _words, { cost = '1', as, ...fields }) {
+    const [limiter, key] = this.target(name, fields);
+    const decision = limiter.decide(...key, Number(cost));
     if (as !== undefined) this.kept.set(as, decision);
     return shown(decision);
   },
-  peek(name, _words, { cost = '1' }) {
-    return shown(this.limiter(name).peek(Number(cost)));
+  peek(name, _words, { cost = '1', ...fields }) {
+    const [limiter, key] = this.target(name, fields);
+    return shown(limiter.peek(...key, Number(cost)));
   },
-  refund(name, [kept]) {
-    this.limiter(name).refund(this.find(this.kept, kept));
+  refund(name, [kept], fields) {
+    const [limiter, key] = this.target(name, fields);
+    limiter.refund(...key, this.find(this.kept, kept));
     return 'ok';
   },
   release(kept, [outcome]) {
@@ -86,8 +123,9 @@ const commands = {
     permit.release(outcome !== 'failed');
     return 'ok';
   },
-  reset(name) {
-    this.limiter(name).reset();
+  reset(name, _words, fields) {
+    const [limiter, key] = this.target(name, fields);
+    limiter.reset(...key);
     return 'ok';
   },
   reconfigure(name, words) {
@@ -98,14 +136,37 @@ const commands = {
     this.limiter(name).limit = Number(limit);
     return 'ok';
   },
+  in_flight(name, _words, fields) {
+    const [limiter, key] = this.target(name, fields);
+    return `ok ${limiter.inFlight(...key)}`;
+  },
+  key(parts) {
+    const { parts: encoded } = fieldsOf([parts]);
+    return `ok ${Buffer.from(keyOf(...encoded.split(',').map(bytesOf))).toString('hex')}`;
+  },
+  ip(address, words) {
+    const { address: encoded, prefix } = fieldsOf([address, ...words]);
+    const key = ipKey(decodeURIComponent(encoded), { prefix: prefix && Number(prefix) });
+    return `ok ${Buffer.from(key).toString('hex')}`;
+  },
   stats(name) {
-    const stats = this.limiter(name).stats();
-    const figures = this.limiter(name) instanceof ConcurrencyLimiter ? CONCURRENCY_FIGURES : RATE_FIGURES;
+    const limiter = this.limiter(name);
+    const stats = limiter.stats();
+    const figures = FIGURES.get(limiter.constructor);
     const known = Object.entries(figures).filter(([figure]) => stats[figure] !== undefined);
     return ['ok', ...known.map(([figure, field]) => `${field}=${stats[figure]}`)].join(' ');
   },
 };
 
+const KEYED_RATE_FIGURES = { allowed: 'allowed', denied: 'denied', evictedLive: 'evicted_live', capacity: 'capacity' };
+const KEYED_CONCURRENCY_FIGURES = {
+  limit: 'limit',
+  allowed: 'allowed',
+  denied: 'denied',
+  releasedOk: 'released_ok',
+  releasedFailed: 'released_failed',
+  capacity: 'capacity',
+};
 const RATE_FIGURES = { allowed: 'allowed', denied: 'denied' };
 const CONCURRENCY_FIGURES = {
   limit: 'limit',
@@ -119,6 +180,17 @@ const CONCURRENCY_FIGURES = {
   holdTimeMaxNs: 'hold_max',
 };
 
+const FIGURES = new Map([
+  [RateLimiter, RATE_FIGURES],
+  [ConcurrencyLimiter, CONCURRENCY_FIGURES],
+  [KeyedRateLimiter, KEYED_RATE_FIGURES],
+  [KeyedConcurrencyLimiter, KEYED_CONCURRENCY_FIGURES],
+]);
+
+function isKeyed(limiter) {
+  return limiter instanceof KeyedRateLimiter || limiter instanceof KeyedConcurrencyLimiter;
+}
+
 /** The argument that was wrong, as the vectors call it: they don't say where in a list it is. */
 function argumentOf({ argument }) {
   const name = argument.replace(/^quotas\[\d+\]\.?/, '') || 'quota';
@@ -127,6 +199,18 @@ function argumentOf({ argument }) {
 
 function fieldsOf(words) {
   return Object.fromEntries(words.filter((word) => word.includes('=')).map((word) => word.split(/=(.*)/s, 2)));
+}
+
+/** A key: any bytes, percent-encoded. As a string where they are one, so that both kinds are read. */
+function bytesOf(word) {
+  try {
+    return decodeURIComponent(word);
+  } catch {
+    return Buffer.from(
+      word.replace(/%(..)/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16))),
+      'latin1',
+    );
+  }
 }
 
 function textOf(word) {

@@ -25,10 +25,12 @@ function run(script, ...options) {
 describe('the process', () => {
   test('exits after limiters were used, whatever is still held', () => {
     run(`
-      const { ConcurrencyLimiter, ManualClock, RateLimiter } = require('tidegate');
+      const { ConcurrencyLimiter, KeyedConcurrencyLimiter, KeyedRateLimiter, ManualClock, RateLimiter } = require('tidegate');
       globalThis.kept = [new RateLimiter('5/s'), new RateLimiter('5/s', { clock: new ManualClock() })];
       kept.push(kept[0].decide(), kept[1].decide(), new ConcurrencyLimiter(2, { trackHoldTime: true }));
       kept.push(kept[4].tryAcquire(), kept[4].run(() => new Promise(() => {})));
+      kept.push(new KeyedRateLimiter('5/s'), new KeyedConcurrencyLimiter(2));
+      kept.push(kept[7].decide('a'), kept[8].tryAcquire('a'), kept[8].run(() => new Promise(() => {}), { key: 'b' }));
     `);
   });
 
@@ -95,6 +97,81 @@ describe('garbage collection', () => {
       '--expose-gc',
     );
     assert.equal(stdout, 'TidegateWarning TIDEGATE_PERMIT_FORGOTTEN\n1 2 1\n', stderr);
+  });
+
+  test('native keyed limiters and their permits are freed with their objects', () => {
+    const { stdout } = run(
+      `
+      const { KeyedConcurrencyLimiter, KeyedRateLimiter } = require('tidegate');
+      const turn = () => new Promise(setImmediate);
+      const round = async () => {
+        for (let i = 0; i < 500; i++) {
+          new KeyedRateLimiter('5/s', { maxKeys: 1000 }).decide('key');
+          new KeyedConcurrencyLimiter(5, { maxKeys: 1000 }).tryAcquire('key').release();
+        }
+        gc();
+        await turn();
+        await turn();
+        return process.memoryUsage.rss();
+      };
+      (async () => {
+        for (let i = 0; i < 3; i++) await round();
+        const before = await round();
+        for (let i = 0; i < 10; i++) await round();
+        console.log((await round()) - before);
+      })();
+      `,
+      '--expose-gc',
+    );
+    // 11,000 limiters with a table of 40 kB each would be 440 MB.
+    assert.ok(Number(stdout) < 50e6, `grew by ${stdout} bytes`);
+  });
+
+  test('a million calls with keys, long and wrong ones too, leave no memory behind', () => {
+    const { stdout } = run(
+      `
+      const { KeyedRateLimiter, keyOf } = require('tidegate');
+      const limiter = new KeyedRateLimiter('5/s', { maxKeys: 1000 });
+      const turn = () => new Promise(setImmediate);
+      const round = async () => {
+        for (let i = 0; i < 50_000; i++) {
+          limiter.tryAcquire('key ' + i);
+          limiter.tryAcquire(keyOf('key', String(i)));
+          if (i % 50 === 0) limiter.tryAcquireMany(Array(50).fill('x'.repeat(300) + i + '\uD83D'));
+          if (i % 50 === 0) try { limiter.tryAcquire(i); } catch {}
+        }
+        gc();
+        await turn();
+        return process.memoryUsage.rss();
+      };
+      (async () => {
+        for (let i = 0; i < 3; i++) await round();
+        const before = await round();
+        for (let i = 0; i < 20; i++) await round();
+        console.log((await round()) - before);
+      })();
+      `,
+      '--expose-gc',
+    );
+    assert.ok(Number(stdout) < 50e6, `grew by ${stdout} bytes`);
+  });
+
+  test('a permit of a key that is forgotten is released, with a process warning', () => {
+    const { stdout, stderr } = run(
+      `
+      const { KeyedConcurrencyLimiter } = require('tidegate');
+      const limiter = new KeyedConcurrencyLimiter(5);
+      const kept = limiter.tryAcquire('ann');
+      (() => { limiter.tryAcquire('ann', 2); limiter.tryAcquire('bob'); })();
+      process.on('warning', ({ name, code }) => console.log(name, code));
+      setTimeout(() => {
+        gc();
+        setTimeout(() => console.log(limiter.inFlight('ann'), limiter.inFlight('bob'), kept.permits), 50);
+      }, 1);
+      `,
+      '--expose-gc',
+    );
+    assert.equal(stdout, `${'TidegateWarning TIDEGATE_PERMIT_FORGOTTEN\n'.repeat(2)}1 0 1\n`, stderr);
   });
 
   test('a permit is kept while the work that holds it can still settle, and released when it no longer can', () => {

@@ -31,11 +31,15 @@ describe('names', () => {
   test('classes have the members that index.d.ts declares, and no others', () => {
     const limiter = new tidegate.RateLimiter('5/s');
     const lender = new tidegate.ConcurrencyLimiter(1, { trackHoldTime: true });
+    const keyed = new tidegate.KeyedRateLimiter('5/s', { maxKeys: 1 });
+    const keyedLender = new tidegate.KeyedConcurrencyLimiter(1, { maxKeys: 1 });
     const own = (object) => Reflect.ownKeys(object).filter((name) => name !== 'constructor');
     const inherited = (object) => own(Object.getPrototypeOf(object)).filter((name) => name !== inspect.custom);
     for (const [there, declared] of [
       [inherited(limiter), surface.rateLimiter],
       [inherited(lender), surface.concurrencyLimiter],
+      [inherited(keyed), surface.keyedRateLimiter],
+      [inherited(keyedLender), surface.keyedConcurrencyLimiter],
       [inherited(lender.tryAcquire()), surface.permit],
       [inherited(new tidegate.ManualClock()), surface.manualClock],
       [[...own(limiter.quota), ...inherited(limiter.quota)], surface.quota],
@@ -43,6 +47,8 @@ describe('names', () => {
       [[...own(limiter.decide()), ...inherited(limiter.decide())], surface.decision],
       [own(limiter.stats()), surface.rateStats],
       [own(lender.stats()), surface.concurrencyStats],
+      [own(keyed.stats()), surface.keyedRateStats],
+      [own(keyedLender.stats()), surface.keyedConcurrencyStats],
     ]) {
       assert.deepEqual(new Set(there), new Set(Reflect.ownKeys(declared)));
     }

@@ -69,3 +69,18 @@ test('a panic on the hot path of a concurrency limiter is an InternalError, and 
   limiter.tryAcquire(2).release();
   assert.equal(limiter.available, 2);
 });
+
+test('a panic on the hot paths of keyed limiters is an InternalError, and they go on', async () => {
+  const limiter = new tidegate.KeyedRateLimiter('5/h', { maxKeys: 10 });
+  for (const method of ['tryAcquire', 'decide', 'peek']) assert.throws(() => limiter[method]('ann', COST), isInternal);
+  assert.throws(() => limiter.tryAcquireMany(['ann', 'bob'], COST), isInternal);
+  assert.deepEqual([limiter.tryAcquire('ann', 2), limiter.peek('ann').remaining], [true, 3]);
+  const lender = new tidegate.KeyedConcurrencyLimiter(2, { maxKeys: 10 });
+  assert.throws(() => lender.tryAcquire('ann', COST), isInternal);
+  await assert.rejects(
+    lender.run(() => assert.fail('called'), { key: 'ann', permits: COST }),
+    isInternal,
+  );
+  lender.tryAcquire('ann', 2).release();
+  assert.equal(lender.available('ann'), 2);
+});

@@ -11,6 +11,8 @@ const exported = {
   Decision: true,
   ExceedsCapacityError: true,
   InternalError: true,
+  KeyedConcurrencyLimiter: true,
+  KeyedRateLimiter: true,
   ManualClock: true,
   NEVER_NS: true,
   Permit: true,
@@ -20,6 +22,8 @@ const exported = {
   RefusedError: true,
   TidegateError: true,
   TimedOutError: true,
+  ipKey: true,
+  keyOf: true,
 };
 
 /** @satisfies {Record<keyof import('tidegate').RateLimiter, true>} */
@@ -48,6 +52,12 @@ const concurrencyLimiter = {
   guard: true,
   toString: true,
 };
+
+/** @satisfies {Record<keyof import('tidegate').KeyedRateLimiter, true>} */
+const keyedRateLimiter = { ...rateLimiter, tryAcquireMany: true, capacity: true, size: true };
+
+/** @satisfies {Record<keyof import('tidegate').KeyedConcurrencyLimiter, true>} */
+const keyedConcurrencyLimiter = { ...concurrencyLimiter, capacity: true };
 
 /** @satisfies {Record<keyof import('tidegate').Permit, true>} */
 const permit = { permits: true, released: true, release: true, toString: true, [Symbol.dispose]: true };
@@ -88,6 +98,21 @@ const decision = {
 /** @satisfies {Record<keyof import('tidegate').RateStats, true>} */
 const rateStats = { allowed: true, denied: true };
 
+/** @satisfies {Record<keyof import('tidegate').KeyedRateStats, true>} */
+const keyedRateStats = { ...rateStats, liveKeys: true, evictedLive: true, capacity: true };
+
+/** @satisfies {Record<keyof import('tidegate').KeyedConcurrencyStats, true>} */
+const keyedConcurrencyStats = {
+  allowed: true,
+  denied: true,
+  limit: true,
+  inFlight: true,
+  releasedOk: true,
+  releasedFailed: true,
+  liveKeys: true,
+  capacity: true,
+};
+
 /** @satisfies {Record<keyof import('tidegate').ConcurrencyStats, true>} */
 const concurrencyStats = {
   allowed: true,
@@ -108,11 +133,15 @@ module.exports = {
   exported,
   rateLimiter,
   concurrencyLimiter,
+  keyedRateLimiter,
+  keyedConcurrencyLimiter,
   permit,
   manualClock,
   quota,
   quotaStatics,
   decision,
   rateStats,
+  keyedRateStats,
+  keyedConcurrencyStats,
   concurrencyStats,
 };

@@ -4,6 +4,11 @@ import {
   ConcurrencyLimiter,
   type ConcurrencyStats,
   type Decision,
+  ipKey,
+  type Key,
+  KeyedConcurrencyLimiter,
+  KeyedRateLimiter,
+  keyOf,
   ManualClock,
   NEVER_NS,
   type Permit,
@@ -55,6 +60,21 @@ const written: [string, string, string | undefined] = [
   stats.toJSON?.().holdTimeTotalNs,
 ];
 
+const keyed = new KeyedRateLimiter('100/s; 1000/h', { maxKeys: 1000, whenFull: 'deny_new', clock });
+const keys: readonly Key[] = ['ann', new Uint8Array(4), keyOf('tenant', 'user'), ipKey('203.0.113.7', { prefix: 24 })];
+const each: boolean[] = keyed.tryAcquireMany(keys, 2);
+keyed.refund('ann', keyed.decide('ann'));
+const full: boolean = keyed.peek('ann').status === 'keys_full';
+const room: number = keyed.capacity - keyed.size - keyed.stats().evictedLive;
+const greeted: (user: string, times: number) => string = keyed.guard(
+  (user: string, times: number) => user.repeat(times),
+  { key: (user) => user.toLowerCase(), cost: 2 },
+);
+const perHost = new KeyedConcurrencyLimiter(2, { maxKeys: 1000 });
+const held: number = perHost.inFlight('a') + perHost.available('a');
+const length: Promise<number> = perHost.run(async () => 3, { key: 'a', permits: 2 });
+perHost.tryAcquire('a')?.release();
+
 function scoped() {
   using permit = lender.tryAcquire();
   return permit?.permits;
@@ -89,6 +109,15 @@ try {
     void [code, parts];
   }
 }
+
+// @ts-expect-error a key is a string or bytes
+keyed.tryAcquire(7);
+// @ts-expect-error a key is needed
+keyed.tryAcquire();
+// @ts-expect-error a guard needs to know whose tokens it spends
+keyed.guard(() => {}, { cost: 1 });
+// @ts-expect-error the key is made from what the function takes
+perHost.guard((url: string) => url, { key: (url: number) => String(url) });
 
 // What is wrong at run time is wrong for the compiler where it can be seen.
 // @ts-expect-error a cost is a number
@@ -138,4 +167,10 @@ void [
   ran,
   greeting,
   fetched,
+  each,
+  full,
+  room,
+  greeted,
+  held,
+  length,
 ];

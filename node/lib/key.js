@@ -1,0 +1,69 @@
+'use strict';
+
+const { types } = require('node:util');
+const { options: checked, whole } = require('./arguments.js');
+const { attempt, misconfigured, wrongType } = require('./errors.js');
+const native = require('./native.js');
+
+/** In bytes, or UTF-16 units. */
+const MOST_TOGETHER = 2 ** 20;
+const ALLOWED = 'a string or a Uint8Array, not over a SharedArrayBuffer';
+
+function isKey(value) {
+  if (typeof value === 'string') return true;
+  return types.isUint8Array(value) && !types.isSharedArrayBuffer(value.buffer);
+}
+
+/** A key, which the native library reads. */
+function keyed(name, value) {
+  if (!isKey(value)) throw wrongType(name, value, ALLOWED);
+  return value;
+}
+
+/** The keys of an array, as an array of our own. */
+function allKeyed(name, values) {
+  if (!Array.isArray(values)) throw wrongType(name, values, 'an array of keys');
+  const keys = [...values];
+  for (let index = 0; index < keys.length; index++) if (!isKey(keys[index])) keyed(`${name}[${index}]`, keys[index]);
+  return keys;
+}
+
+/**
+ * Keys as the native library takes many: all in one string or Uint8Array, and their lengths. Undefined where they are of both
+ * kinds, or so long that this would only cost memory.
+ */
+function together(keys) {
+  const lengths = new Uint32Array(keys.length);
+  const kind = typeof keys[0];
+  let total = 0;
+  for (let index = 0; index < keys.length; index++) {
+    const key = keys[index];
+    lengths[index] = key.length;
+    total += key.length;
+    if (typeof key !== kind || total > MOST_TOGETHER) return undefined;
+  }
+  if (kind === 'string') return { all: keys.join(''), lengths };
+  const all = new Uint8Array(total);
+  for (let index = 0, end = 0; index < keys.length; end += lengths[index++]) all.set(keys[index], end);
+  return { all, lengths };
+}
+
+/** The option `key` of what is guarded: a key, or a function that makes one of what the guarded function is called with. */
+function keyMaker(value) {
+  if (typeof value === 'function') return value;
+  if (!isKey(value)) throw wrongType('key', value, `${ALLOWED}, or a function that returns one`);
+  return () => value;
+}
+
+function keyOf(...parts) {
+  return attempt(() => native.keyOf(allKeyed('parts', parts)));
+}
+
+function ipKey(address, options = {}) {
+  if (typeof address !== 'string') throw wrongType('address', address, 'the text of an IPv4 or IPv6 address');
+  const { prefix } = checked(options, ['prefix']);
+  if (prefix !== undefined) whole('prefix', prefix, 0, 128, misconfigured);
+  return attempt(() => native.ipKey(address, prefix));
+}
+
+module.exports = { keyed, allKeyed, together, keyMaker, keyOf, ipKey };

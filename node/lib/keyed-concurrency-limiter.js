@@ -1,0 +1,106 @@
+'use strict';
+
+const { MOST_KEYS, MOST_PERMITS, callable, count, options: checked, whole, wrongCount } = require('./arguments.js');
+const { attempt, fromNative, misconfigured } = require('./errors.js');
+const { during, guarded } = require('./guard.js');
+const { keyMaker, keyed } = require('./key.js');
+const native = require('./native.js');
+const { permit } = require('./permit.js');
+const { printsAsText } = require('./printing.js');
+const { permitsRefusal } = require('./refusal.js');
+
+const { keyedConcurrencyTryAcquire } = native;
+
+class KeyedConcurrencyLimiter {
+  #handle;
+  #capacity;
+
+  constructor(limit, options = {}) {
+    whole('limit', limit, 0, MOST_PERMITS, misconfigured);
+    const { maxKeys = 100_000 } = checked(options, ['maxKeys']);
+    this.#capacity = whole('maxKeys', maxKeys, 1, MOST_KEYS, misconfigured);
+    this.#handle = attempt(() => native.keyedConcurrencyLimiter(limit, maxKeys));
+  }
+
+  tryAcquire(key, permits = 1) {
+    let taken;
+    try {
+      taken = keyedConcurrencyTryAcquire(this.#handle, key, permits);
+    } catch (error) {
+      throw fromNative(error, () => wrongCall(key, permits));
+    }
+    return taken === false ? null : permit(this.#handle, permits, taken, true);
+  }
+
+  get limit() {
+    return attempt(() => native.keyedConcurrencyLimit(this.#handle));
+  }
+
+  set limit(limit) {
+    whole('limit', limit, 0, MOST_PERMITS, misconfigured);
+    attempt(() => native.keyedConcurrencySetLimit(this.#handle, limit));
+  }
+
+  inFlight(key) {
+    keyed('key', key);
+    return attempt(() => native.keyedConcurrencyInFlight(this.#handle, key));
+  }
+
+  available(key) {
+    keyed('key', key);
+    return attempt(() => native.keyedConcurrencyAvailable(this.#handle, key));
+  }
+
+  get capacity() {
+    return this.#capacity;
+  }
+
+  stats() {
+    return attempt(() => native.keyedConcurrencyStats(this.#handle));
+  }
+
+  async run(fn, options = {}) {
+    callable('fn', fn);
+    const { makeKey, permits } = wanted(options);
+    return during(this.#enter(makeKey(), permits), fn);
+  }
+
+  guard(fn, options = {}) {
+    callable('fn', fn);
+    const { makeKey, permits } = wanted(options);
+    const limiter = this;
+    return guarded(fn, function enter(...args) {
+      return limiter.#enter(makeKey.apply(this, args), permits);
+    });
+  }
+
+  toString() {
+    return `KeyedConcurrencyLimiter(${this.limit} each, ${this.#capacity} keys)`;
+  }
+
+  /** Takes a permit or throws the refusal; returns how to leave. */
+  #enter(key, permits) {
+    const held = this.tryAcquire(key, permits);
+    if (held) return (ok) => held.release(ok);
+    throw permitsRefusal(permits, this.limit, this.available(key));
+  }
+}
+
+function wanted(options) {
+  const { key, permits = 1 } = checked(options, ['key', 'permits']);
+  return { makeKey: keyMaker(key), permits: count('permits', permits) };
+}
+
+/** The error for a call of which the native library has found the key or the permits to be wrong. */
+function wrongCall(key, permits) {
+  try {
+    keyed('key', key);
+  } catch (error) {
+    return error;
+  }
+  return wrongCount('permits', permits);
+}
+
+printsAsText(KeyedConcurrencyLimiter);
+
+module.exports = { KeyedConcurrencyLimiter };

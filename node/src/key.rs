@@ -1,0 +1,226 @@
+//! Keys: a string's UTF-8, with lone surrogates as WTF-8 has them, or the bytes of a Uint8Array as they are.
+
+use crate::mistake;
+use napi::bindgen_prelude::{BufferSlice, Env, FromNapiValue};
+use napi::{Error, Result, Status, sys};
+use napi_derive::napi;
+use std::borrow::Cow;
+use std::mem::{self, MaybeUninit};
+use std::{ptr, slice};
+
+/// Room for a string with the NUL that Node puts behind it.
+const ROOM: usize = 256;
+/// The most bytes of one character: a string that left more room than that was read to its end.
+const LONGEST: usize = 4;
+/// U+FFFD, which Node also writes for a lone surrogate.
+const REPLACEMENT: [u8; 3] = [0xEF, 0xBF, 0xBD];
+
+/// Where a key's bytes are if they had to be made from a string.
+pub(crate) struct KeyBuffer {
+    stack: [MaybeUninit<u8>; ROOM],
+    heap: Vec<u8>,
+}
+
+impl KeyBuffer {
+    #[inline]
+    pub(crate) fn new() -> Self {
+        Self { stack: [MaybeUninit::uninit(); ROOM], heap: Vec::new() }
+    }
+}
+
+/// The bytes of a key; `None` if the value is no key.
+///
+/// # Safety
+///
+/// `env` and `value` are of the call that is under way, and no JavaScript runs while the bytes are in use: they may be those
+/// of a Uint8Array.
+#[inline]
+pub(crate) unsafe fn read<'a>(
+    env: sys::napi_env,
+    value: sys::napi_value,
+    buffer: &'a mut KeyBuffer,
+) -> Option<&'a [u8]> {
+    let mut length = 0;
+    // SAFETY: `env` and `value` are valid, says the caller; the buffer has as much room as is said.
+    let status =
+        unsafe { sys::napi_get_value_string_utf8(env, value, buffer.stack.as_mut_ptr().cast(), ROOM, &raw mut length) };
+    if status != sys::Status::napi_ok {
+        // SAFETY: as the caller says.
+        return unsafe { bytes_of(env, value) };
+    }
+    // SAFETY: Node has written so many bytes.
+    let key = unsafe { slice::from_raw_parts(buffer.stack.as_ptr().cast::<u8>(), length) };
+    if length + LONGEST < ROOM && (key.is_ascii() || !key.windows(REPLACEMENT.len()).any(|at| at == REPLACEMENT)) {
+        return Some(key);
+    }
+    // SAFETY: `env` and `value` are valid, and the value is a string.
+    unsafe { encode(env, value, &mut buffer.heap) }.then_some(&buffer.heap)
+}
+
+/// A string that is long, or may hold lone surrogates: from its UTF-16.
+#[cold]
+#[inline(never)]
+unsafe fn encode(env: sys::napi_env, value: sys::napi_value, wtf8: &mut Vec<u8>) -> bool {
+    // SAFETY: as the caller says.
+    let units = unsafe { units_of(env, value) };
+    if let Some(units) = &units {
+        append(wtf8, units);
+    }
+    units.is_some()
+}
+
+/// The UTF-16 of a string.
+unsafe fn units_of(env: sys::napi_env, value: sys::napi_value) -> Option<Vec<u16>> {
+    let mut length = 0;
+    // SAFETY: `env` and `value` are valid, says the caller. Without a buffer Node tells the length.
+    let told = unsafe { sys::napi_get_value_string_utf16(env, value, ptr::null_mut(), 0, &raw mut length) };
+    let mut units: Vec<u16> = Vec::with_capacity(length + 1);
+    // SAFETY: as above; there is room for all units and the NUL behind them.
+    let read = unsafe { sys::napi_get_value_string_utf16(env, value, units.as_mut_ptr(), length + 1, &raw mut length) };
+    if told != sys::Status::napi_ok || read != sys::Status::napi_ok {
+        return None;
+    }
+    // SAFETY: Node has written so many units.
+    unsafe { units.set_len(length) };
+    Some(units)
+}
+
+/// Appends the WTF-8 of UTF-16.
+fn append(wtf8: &mut Vec<u8>, units: &[u16]) {
+    wtf8.reserve(units.len());
+    for character in char::decode_utf16(units.iter().copied()) {
+        match character {
+            Ok(character) => wtf8.extend_from_slice(character.encode_utf8(&mut [0; LONGEST]).as_bytes()),
+            Err(lone) => {
+                let unit = lone.unpaired_surrogate();
+                let low = |bits: u16| 0x80 | (bits & 0x3F) as u8;
+                wtf8.extend_from_slice(&[0xE0 | (unit >> 12) as u8, low(unit >> 6), low(unit)]);
+            }
+        }
+    }
+}
+
+/// The bytes of a Uint8Array (a Buffer is one), unless other threads may write to them.
+unsafe fn bytes_of<'a>(env: sys::napi_env, value: sys::napi_value) -> Option<&'a [u8]> {
+    let (mut kind, mut length, mut data, mut memory) = (-1, 0, ptr::null_mut(), ptr::null_mut());
+    // SAFETY: `env` and `value` are valid, says the caller. No typed array: an error is returned.
+    let status = unsafe {
+        sys::napi_get_typedarray_info(
+            env,
+            value,
+            &raw mut kind,
+            &raw mut length,
+            &raw mut data,
+            &raw mut memory,
+            ptr::null_mut(),
+        )
+    };
+    if status != sys::Status::napi_ok || kind != sys::TypedarrayType::uint8_array {
+        return None;
+    }
+    let mut ours_alone = false;
+    // SAFETY: `memory` was just written. It is no ArrayBuffer if it is a SharedArrayBuffer.
+    unsafe { sys::napi_is_arraybuffer(env, memory, &raw mut ours_alone) };
+    if !ours_alone {
+        return None;
+    }
+    // SAFETY: Node says that so many bytes are there, and nothing can change them until JavaScript runs again.
+    Some(if length == 0 { &[] } else { unsafe { slice::from_raw_parts(data.cast::<u8>(), length) } })
+}
+
+/// Many keys, one behind the other. To fetch each from an array would cost more than to decide on it.
+pub(crate) struct Keys<'a> {
+    bytes: Cow<'a, [u8]>,
+    ends: Vec<usize>,
+}
+
+impl<'a> Keys<'a> {
+    fn new(bytes: Cow<'a, [u8]>, lengths: impl Iterator<Item = usize>) -> Option<Self> {
+        let ends: Vec<usize> = lengths
+            .scan(0, |end, length| {
+                *end += length;
+                Some(*end)
+            })
+            .collect();
+        (ends.last().copied().unwrap_or(0) == bytes.len()).then_some(Self { bytes, ends })
+    }
+
+    pub(crate) fn slices(&self) -> Vec<&[u8]> {
+        let mut start = 0;
+        self.ends.iter().map(|&end| &self.bytes[mem::replace(&mut start, end)..end]).collect()
+    }
+}
+
+/// The keys of which one string holds all, with their lengths in UTF-16 units; or one Uint8Array, with those in bytes. `None`
+/// if it is neither, or the lengths don't add up to its own.
+///
+/// # Safety
+///
+/// As for [`read`].
+pub(crate) unsafe fn read_together<'a>(
+    env: sys::napi_env,
+    value: sys::napi_value,
+    lengths: impl Iterator<Item = usize> + Clone,
+) -> Option<Keys<'a>> {
+    let total = lengths.clone().sum::<usize>();
+    let (mut bytes, mut written) = (Vec::<u8>::with_capacity(total + 1), 0);
+    // SAFETY: `env` and `value` are valid, says the caller; there is as much room as is said.
+    let status =
+        unsafe { sys::napi_get_value_string_utf8(env, value, bytes.as_mut_ptr().cast(), total + 1, &raw mut written) };
+    if status != sys::Status::napi_ok {
+        // SAFETY: as the caller says.
+        return Keys::new(Cow::Borrowed(unsafe { bytes_of(env, value) }?), lengths);
+    }
+    // SAFETY: Node has written so many bytes.
+    unsafe { bytes.set_len(written) };
+    if written == total && bytes.is_ascii() {
+        return Keys::new(Cow::Owned(bytes), lengths);
+    }
+    // SAFETY: as the caller says, and it is a string.
+    let units = unsafe { units_of(env, value) }?;
+    bytes.clear();
+    let (mut rest, mut ends) = (&*units, Vec::new());
+    for length in lengths {
+        // Each on its own: halves of a pair that two keys bear stay lone.
+        let (key, behind) = rest.split_at_checked(length)?;
+        append(&mut bytes, key);
+        ends.push(bytes.len());
+        rest = behind;
+    }
+    rest.is_empty().then_some(Keys { bytes: Cow::Owned(bytes), ends })
+}
+
+/// A key as an argument of what is called now and then.
+pub struct Key(Vec<u8>);
+
+impl AsRef<[u8]> for Key {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl FromNapiValue for Key {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> Result<Self> {
+        let mut buffer = KeyBuffer::new();
+        // SAFETY: `#[napi]` calls this for an argument; the bytes are copied at once.
+        unsafe { read(env, value, &mut buffer) }
+            .map(|bytes| Self(bytes.to_vec()))
+            .ok_or_else(|| Error::new(Status::InvalidArg, ""))
+    }
+}
+
+#[napi(catch_unwind)]
+pub fn key_of(env: &Env, parts: Vec<Key>) -> Result<BufferSlice<'_>> {
+    BufferSlice::copy_from(env, tidegate::key_of(&parts))
+}
+
+/// `prefix`: a whole number from 0 to 128, which JavaScript has checked.
+#[napi(catch_unwind)]
+pub fn ip_key(env: &Env, address: String, prefix: Option<u32>) -> Result<BufferSlice<'_>> {
+    let parsed = address.parse().map_err(|_| {
+        let allowed = "an IPv4 or IPv6 address such as 203.0.113.7 or 2001:db8::7";
+        Error::new(Status::InvalidArg, format!("address: got {address:?}; allowed: {allowed}"))
+    })?;
+    let key = tidegate::ip_key(parsed, prefix.map(|prefix| prefix as u8)).map_err(mistake)?;
+    BufferSlice::copy_from(env, key)
+}

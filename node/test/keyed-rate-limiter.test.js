@@ -1,0 +1,278 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { describe, test } = require('node:test');
+const { ConfigError, ExceedsCapacityError, KeyedRateLimiter, ManualClock, Quota, RefusedError } = require('tidegate');
+const { guardsEachKindOfFunction } = require('./guards.js');
+
+/** A limiter on a clock of its own. */
+function limiterAt(quotas, options) {
+  const clock = new ManualClock();
+  return { clock, limiter: new KeyedRateLimiter(quotas, { ...options, clock }) };
+}
+
+describe('a keyed rate limiter', () => {
+  for (const algorithm of ['gcra', 'fixed_window', 'fixed_window anchor clock', 'sliding_window']) {
+    test(`${algorithm}: each key has its own budget, which comes back with time`, () => {
+      const { clock, limiter } = limiterAt(`2/s ${algorithm}`);
+      const asked = (key) => [1, 2, 3].map(() => limiter.tryAcquire(key));
+      assert.deepEqual(asked('ann'), [true, true, false]);
+      assert.deepEqual(asked('bob'), [true, true, false]);
+      clock.advance(2000);
+      assert.deepEqual(asked('ann'), [true, true, false]);
+    });
+  }
+
+  test('the figures are those of the key', () => {
+    const { clock, limiter } = limiterAt('10/s burst 2');
+    const { allowed, status, limit, remaining, quota } = limiter.decide('ann', 2);
+    assert.deepEqual([allowed, status, limit, remaining, quota], [true, 'allowed', 10, 0, 0]);
+    const refused = limiter.decide('ann');
+    assert.deepEqual([refused.status, refused.retryAfterMs, refused.resetAfterNs], ['denied', 100, 200_000_000n]);
+    assert.equal(limiter.peek('bob').remaining, 2);
+    assert.equal(limiter.decide('bob', 3).status, 'exceeds_capacity');
+    clock.advance(100);
+    assert.equal(limiter.peek('ann').allowed, true);
+    assert.equal(limiter.tryAcquire('ann'), true);
+  });
+
+  test('several quotas are one decision', () => {
+    const { limiter } = limiterAt('5/s; 2/h');
+    assert.deepEqual(
+      [1, 2, 3].map(() => limiter.tryAcquire('ann')),
+      [true, true, false],
+    );
+    assert.deepEqual([limiter.decide('ann').quota, limiter.peek('ann').remaining], [1, 0]);
+    assert.equal(limiter.tryAcquire('bob'), true);
+  });
+
+  test('a refund gives back to the key what a decision took, once', () => {
+    const { limiter } = limiterAt('2/h');
+    const decision = limiter.decide('ann', 2);
+    const wrong = (call, value) =>
+      assert.throws(call, { code: 'ERR_TIDEGATE_DECISION', argument: 'decision', value, name: 'TidegateError' });
+    wrong(() => limiter.refund('bob', decision), 'one of another key');
+    wrong(() => limiterAt('2/h').limiter.refund('ann', decision), 'one of another limiter');
+    assert.equal(limiter.peek('ann').remaining, 0);
+    limiter.refund('ann', decision);
+    assert.equal(limiter.peek('ann').remaining, 2);
+    wrong(() => limiter.refund('ann', decision), 'one that was refunded before');
+    wrong(() => limiter.refund('ann', limiter.decide('ann', 3)), 'one that granted nothing');
+    wrong(() => limiter.refund('ann', limiter.peek('ann')), 'one that granted nothing');
+    assert.throws(() => limiter.refund('ann', {}), { name: 'TypeError', argument: 'decision' });
+  });
+
+  test('a key may be given back as bytes what it took as a string', () => {
+    const { limiter } = limiterAt('2/h');
+    limiter.refund(Buffer.from('ann'), limiter.decide('ann'));
+    assert.equal(limiter.peek('ann').remaining, 2);
+  });
+
+  test('reset makes a key unspent and voids its decisions; other keys stay', () => {
+    const { limiter } = limiterAt('2/h');
+    const decision = limiter.decide('ann', 2);
+    limiter.tryAcquire('bob', 2);
+    limiter.reset('ann');
+    assert.deepEqual([limiter.peek('ann').remaining, limiter.peek('bob').remaining], [2, 0]);
+    limiter.tryAcquire('ann', 2);
+    limiter.refund('ann', decision);
+    assert.equal(limiter.peek('ann').remaining, 0);
+  });
+
+  test('reconfigure changes the quota of all keys; what is used stays used', () => {
+    const { limiter } = limiterAt('5/min');
+    assert.equal(limiter.tryAcquire('ann', 5), true);
+    limiter.reconfigure('10/min');
+    assert.deepEqual([limiter.tryAcquire('ann', 5), limiter.tryAcquire('ann')], [true, false]);
+    assert.equal(limiter.tryAcquire('bob', 10), true);
+    assert.deepEqual([String(limiter.quota), limiter.quotas.length], ['10/min', 1]);
+    assert.throws(() => limiter.reconfigure('10/min fixed_window'), ConfigError);
+    assert.throws(() => limiter.reconfigure('1/s; 2/s'), ConfigError);
+    assert.equal(String(limiter.quota), '10/min');
+  });
+
+  test('counts calls, live keys and capacity', () => {
+    const { clock, limiter } = limiterAt('1/s', { maxKeys: 50 });
+    for (const key of ['ann', 'ann', 'bob']) limiter.tryAcquire(key);
+    limiter.decide('ann');
+    limiter.peek('eve');
+    assert.deepEqual({ ...limiter.stats() }, { allowed: 2, denied: 2, liveKeys: 2, evictedLive: 0, capacity: 50 });
+    assert.deepEqual([limiter.size, limiter.capacity], [2, 50]);
+    clock.advance(1000);
+    assert.equal(limiter.size, 0);
+    assert.equal(new KeyedRateLimiter('1/s').capacity, 100_000);
+  });
+
+  test('a victim that is denied stays so under a flood of fresh keys', () => {
+    const { limiter } = limiterAt('2/h', { maxKeys: 100 });
+    assert.deepEqual(
+      [1, 2, 3].map(() => limiter.tryAcquire('victim')),
+      [true, true, false],
+    );
+    for (let i = 0; i < 200; i++) limiter.tryAcquire(`flood ${i}`);
+    assert.equal(limiter.tryAcquire('victim'), false);
+  });
+
+  test('whenFull says what becomes of a ninth key where there are eight slots', () => {
+    const keys = Array.from({ length: 8 }, (_, i) => `key ${i}`);
+    const { clock, limiter } = limiterAt('1/h', { maxKeys: 3, whenFull: 'deny_new' });
+    assert.ok(keys.every((key) => limiter.tryAcquire(key)));
+    const full = limiter.decide('new');
+    assert.deepEqual([full.allowed, full.status, limiter.tryAcquire('new')], [false, 'keys_full', false]);
+    assert.ok(full.retryAfterMs > 0 && full.retryAfterMs <= 3_600_000);
+    const guarded = limiter.guard(() => assert.fail('called'), { key: 'new' });
+    assert.throws(guarded, (error) => error.decision.status === 'keys_full' && /no room for another key/.test(error));
+    assert.equal(limiter.stats().evictedLive, 0);
+    clock.advanceNs(full.retryAfterNs);
+    assert.equal(limiter.tryAcquire('new'), true);
+
+    const evicting = limiterAt('1/h', { maxKeys: 3 }).limiter;
+    assert.ok([...keys, 'new'].every((key) => evicting.tryAcquire(key)));
+    assert.equal(evicting.stats().evictedLive, 1);
+  });
+
+  test('a million one-shot keys pass through a limiter whose memory is fixed', () => {
+    const { clock, limiter } = limiterAt('1/s', { maxKeys: 1000 });
+    let admitted = 0;
+    for (let i = 0; i < 1_000_000; i++) {
+      if (i % 500 === 0) clock.advance(1000);
+      if (limiter.tryAcquire(`one-shot ${i}`)) admitted++;
+    }
+    assert.deepEqual([admitted, limiter.stats().evictedLive], [1_000_000, 0]);
+    assert.equal(limiter.size, 500);
+  });
+
+  test('shows what it enforces', () => {
+    const limiter = new KeyedRateLimiter(['2/s', new Quota('100/h')], { maxKeys: 10 });
+    assert.equal(String(limiter), 'KeyedRateLimiter(2/s; 100/h, 10 keys)');
+    assert.equal(require('node:util').inspect(limiter), String(limiter));
+  });
+
+  test('mistakes are named, and nothing is spent', () => {
+    const { limiter } = limiterAt('2/h');
+    for (const method of ['tryAcquire', 'decide', 'peek']) {
+      for (const cost of [0, -1, 1.5, Number.NaN, Infinity, 2 ** 53, 2 ** 64]) {
+        assert.throws(() => limiter[method]('ann', cost), { name: 'RangeError', argument: 'cost' });
+      }
+      for (const cost of ['1', 1n, null, true, {}]) {
+        assert.throws(() => limiter[method]('ann', cost), { name: 'TypeError', argument: 'cost' });
+      }
+    }
+    assert.equal(limiter.peek('ann').remaining, 2);
+    for (const maxKeys of [0, -1, 1.5, Number.NaN, 2 ** 32 + 1]) {
+      assert.throws(() => new KeyedRateLimiter('1/s', { maxKeys }), { constructor: ConfigError, argument: 'maxKeys' });
+    }
+    assert.throws(() => new KeyedRateLimiter('1/s', { maxKeys: '5' }), { name: 'TypeError', argument: 'maxKeys' });
+    assert.throws(() => new KeyedRateLimiter('1/s', { whenFull: 'deny' }), {
+      name: 'ConfigError',
+      argument: 'whenFull',
+    });
+    assert.throws(() => new KeyedRateLimiter('1/s', { max_keys: 5 }), { argument: 'options.max_keys' });
+    assert.throws(() => new KeyedRateLimiter('1/s sliding_log'), { constructor: ConfigError, argument: 'algorithm' });
+    assert.throws(() => new KeyedRateLimiter('1/s', { clock: {} }), { name: 'TypeError', argument: 'clock' });
+    assert.throws(() => limiter.guard(() => {}), { name: 'TypeError', argument: 'key' });
+    assert.throws(() => limiter.guard(() => {}, { key: 'a', cost: 0 }), { name: 'RangeError', argument: 'cost' });
+  });
+});
+
+describe('tryAcquireMany', () => {
+  test('answers as single calls do, one after the other', () => {
+    const kinds = {
+      strings: ['a', 'b', 'a', '', 'a', '\0', '', 'é', '\uD83D', '\uDE00', '\uD83D', 'é'],
+      bytes: ['a', 'b', 'a', '', 'a', 'b', ''].map((key) => Buffer.from(key)),
+      both: ['a', Buffer.from('a'), 'b', Buffer.from('a')],
+      long: ['x'.repeat(700_000), 'x'.repeat(700_000), 'y', 'x'.repeat(700_000)],
+      one: ['a'],
+      none: [],
+    };
+    for (const [kind, keys] of Object.entries(kinds)) {
+      const [many, single] = [1, 2].map(() => limiterAt('2/h', { maxKeys: 1000 }).limiter);
+      assert.deepEqual(
+        many.tryAcquireMany(keys),
+        keys.map((key) => single.tryAcquire(key)),
+        kind,
+      );
+      assert.deepEqual({ ...many.stats() }, { ...single.stats() }, kind);
+    }
+  });
+
+  test('halves of a pair that two neighbours bear stay two keys', () => {
+    const { limiter } = limiterAt('1/h');
+    const keys = ['\uD83D', '\uDE00'];
+    assert.deepEqual(limiter.tryAcquireMany(keys), [true, true]);
+    assert.equal(limiter.tryAcquire('\uD83D\uDE00'), true);
+    assert.ok(keys.every((key) => !limiter.tryAcquire(key)));
+  });
+
+  test('takes a thousand keys at a cost, and leaves the array as it was', () => {
+    const { limiter } = limiterAt('3/h');
+    const keys = Object.freeze(Array.from({ length: 1000 }, (_, i) => `key ${i % 500}`));
+    const allowed = limiter.tryAcquireMany(keys, 2);
+    assert.deepEqual(
+      allowed,
+      keys.map((_, i) => i < 500),
+    );
+  });
+
+  test('a mistake is named, and nothing is spent', () => {
+    const { limiter } = limiterAt('1/h');
+    const holed = ['a', 'b'];
+    holed[3] = 'c';
+    assert.throws(() => limiter.tryAcquireMany(holed), { name: 'TypeError', argument: 'keys[2]' });
+    for (const keys of [undefined, 'abc', new Set(['a']), { length: 1, 0: 'a' }, Buffer.from('a')]) {
+      assert.throws(() => limiter.tryAcquireMany(keys), { name: 'TypeError', argument: 'keys' });
+    }
+    for (const keys of [['a'], ['a', Buffer.from('b')], []]) {
+      assert.throws(() => limiter.tryAcquireMany(keys, 0), { name: 'RangeError', argument: 'cost' });
+      assert.throws(() => limiter.tryAcquireMany(keys, '1'), { name: 'TypeError', argument: 'cost' });
+    }
+    assert.equal(limiter.stats().allowed, 0);
+  });
+});
+
+describe('a guard of a keyed rate limiter', () => {
+  guardsEachKindOfFunction(
+    (fn) => new KeyedRateLimiter('1000/s').guard(fn, { key: 'ann' }),
+    (fn) => new KeyedRateLimiter('0/s').guard(fn, { key: 'ann' }),
+  );
+
+  test('spends from the key that is made of what the call gets', () => {
+    const { limiter } = limiterAt('2/h');
+    const service = {
+      tenant: 't',
+      greet: limiter.guard(
+        function greet(user, word) {
+          return `${this.tenant}: ${word} ${user}`;
+        },
+        {
+          key(user) {
+            return `${this.tenant}/${user}`;
+          },
+          cost: 2,
+        },
+      ),
+    };
+    assert.equal(service.greet('ann', 'hello'), 't: hello ann');
+    assert.equal(service.greet('bob', 'hello'), 't: hello bob');
+    assert.throws(() => service.greet('ann', 'hello'), { name: 'RefusedError', message: /^refused: cost 2 asked/ });
+    assert.equal(limiter.peek('t/ann').remaining, 0);
+  });
+
+  test('refuses what can never be had, and passes on what the key function throws', async () => {
+    const { limiter } = limiterAt('2/h');
+    assert.throws(
+      limiter.guard(() => assert.fail('called'), { key: 'ann', cost: 3 }),
+      ExceedsCapacityError,
+    );
+    const failure = new Error('no key');
+    const key = () => {
+      throw failure;
+    };
+    assert.throws(
+      limiter.guard(() => assert.fail('called'), { key }),
+      (error) => error === failure,
+    );
+    await assert.rejects(limiter.guard(async () => assert.fail('called'), { key })(), (error) => error === failure);
+    assert.equal(new RefusedError('').decision, undefined);
+  });
+});
