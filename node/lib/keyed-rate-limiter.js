@@ -3,9 +3,9 @@
 const { MOST_KEYS, callable, count, oneOf, options: checked, whole, wrongCount } = require('./arguments.js');
 const { clockHandle } = require('./clock.js');
 const { decided, figures, useGrant } = require('./decision.js');
-const { attempt, fromNative, misconfigured, spent } = require('./errors.js');
+const { attempt, fromNative, misconfigured, spent, wrongType } = require('./errors.js');
 const { guarded } = require('./guard.js');
-const { allKeyed, keyMaker, keyed, together } = require('./key.js');
+const { allKeyed, joinedBytes, joinedStrings, keyMaker, keyed } = require('./key.js');
 const native = require('./native.js');
 const { printsAsText } = require('./printing.js');
 const { quotasOf } = require('./quota.js');
@@ -37,21 +37,14 @@ class KeyedRateLimiter {
   }
 
   tryAcquireMany(keys, cost = 1) {
+    if (!Array.isArray(keys)) throw wrongType('keys', keys, 'an array of keys');
+    const strings = joinedStrings(keys);
+    if (strings !== undefined) return this.#tryAcquireJoined(strings, cost);
     const own = allKeyed('keys', keys);
-    const joined = together(own);
-    if (joined === undefined) {
-      count('cost', cost);
-      return own.map((key) => this.tryAcquire(key, cost));
-    }
-    const { all, lengths } = joined;
-    try {
-      keyedRateTryAcquireMany(this.#handle, all, lengths.buffer, cost);
-    } catch (error) {
-      throw fromNative(error, () => wrongCount('cost', cost));
-    }
-    const allowed = new Array(own.length);
-    for (let index = 0; index < own.length; index++) allowed[index] = lengths[index] === 1;
-    return allowed;
+    const bytes = joinedBytes(own);
+    if (bytes !== undefined) return this.#tryAcquireJoined(bytes, cost);
+    count('cost', cost);
+    return own.map((key) => this.tryAcquire(key, cost));
   }
 
   decide(key, cost = 1) {
@@ -124,6 +117,17 @@ class KeyedRateLimiter {
       const decision = limiter.decide(makeKey.apply(this, args), cost);
       if (!decision.allowed) throw rateRefusal(decision, cost, limiter.#quotas[decision.quota]);
     });
+  }
+
+  #tryAcquireJoined({ all, lengths }, cost) {
+    try {
+      keyedRateTryAcquireMany(this.#handle, all, lengths.buffer, cost);
+    } catch (error) {
+      throw fromNative(error, () => wrongCount('cost', cost));
+    }
+    const allowed = new Array(lengths.length);
+    for (let index = 0; index < lengths.length; index++) allowed[index] = lengths[index] === 1;
+    return allowed;
   }
 
   toString() {

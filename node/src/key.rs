@@ -35,11 +35,7 @@ impl KeyBuffer {
 /// `env` and `value` are of the call that is under way, and no JavaScript runs while the bytes are in use: they may be those
 /// of a Uint8Array.
 #[inline]
-pub(crate) unsafe fn read<'a>(
-    env: sys::napi_env,
-    value: sys::napi_value,
-    buffer: &'a mut KeyBuffer,
-) -> Option<&'a [u8]> {
+pub(crate) unsafe fn read(env: sys::napi_env, value: sys::napi_value, buffer: &mut KeyBuffer) -> Option<&[u8]> {
     let mut length = 0;
     // SAFETY: `env` and `value` are valid, says the caller; the buffer has as much room as is said.
     let status =
@@ -87,6 +83,9 @@ unsafe fn units_of(env: sys::napi_env, value: sys::napi_value) -> Option<Vec<u16
 
 /// Appends the WTF-8 of UTF-16.
 fn append(wtf8: &mut Vec<u8>, units: &[u16]) {
+    if units.iter().all(|unit| *unit < 0x80) {
+        return wtf8.extend(units.iter().map(|unit| *unit as u8));
+    }
     wtf8.reserve(units.len());
     for character in char::decode_utf16(units.iter().copied()) {
         match character {
