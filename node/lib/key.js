@@ -7,6 +7,8 @@ const native = require('./native.js');
 
 /** In bytes, or UTF-16 units. */
 const MOST_TOGETHER = 2 ** 20;
+/** Room for most keys that are made. */
+const scratch = Buffer.alloc(256);
 const ALLOWED = 'a string or a Uint8Array, not over a SharedArrayBuffer';
 
 function isKey(value) {
@@ -67,15 +69,25 @@ function keyMaker(value) {
   return () => value;
 }
 
+/** The key that the native library writes to where it is told, of which it tells the length. */
+function made(write) {
+  const length = attempt(() => write(scratch));
+  const key = Buffer.allocUnsafe(length);
+  if (length <= scratch.length) scratch.copy(key, 0, 0, length);
+  else attempt(() => write(key));
+  return key;
+}
+
 function keyOf(...parts) {
-  return attempt(() => native.keyOf(allKeyed('parts', parts)));
+  allKeyed('parts', parts);
+  return made((into) => native.keyOf(parts, into));
 }
 
 function ipKey(address, options = {}) {
   if (typeof address !== 'string') throw wrongType('address', address, 'the text of an IPv4 or IPv6 address');
   const { prefix } = checked(options, ['prefix']);
   if (prefix !== undefined) whole('prefix', prefix, 0, 128, misconfigured);
-  return attempt(() => native.ipKey(address, prefix));
+  return made((into) => native.ipKey(address, prefix, into));
 }
 
 module.exports = { keyed, allKeyed, joinedStrings, joinedBytes, keyMaker, keyOf, ipKey };

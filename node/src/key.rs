@@ -1,7 +1,7 @@
 //! Keys: a string's UTF-8, with lone surrogates as WTF-8 has them, or the bytes of a Uint8Array as they are.
 
 use crate::mistake;
-use napi::bindgen_prelude::{BufferSlice, Env, FromNapiValue};
+use napi::bindgen_prelude::{BufferSlice, FromNapiValue};
 use napi::{Error, Result, Status, sys};
 use napi_derive::napi;
 use std::borrow::Cow;
@@ -208,18 +208,26 @@ impl FromNapiValue for Key {
     }
 }
 
+/// Writes a key if there is room, and tells how long it is. To make a Buffer here would cost more than all else.
+fn hand_over(key: &[u8], mut into: BufferSlice<'_>) -> f64 {
+    if let Some(room) = into.get_mut(..key.len()) {
+        room.copy_from_slice(key);
+    }
+    key.len() as f64
+}
+
 #[napi(catch_unwind)]
-pub fn key_of(env: &Env, parts: Vec<Key>) -> Result<BufferSlice<'_>> {
-    BufferSlice::copy_from(env, tidegate::key_of(&parts))
+pub fn key_of(parts: Vec<Key>, into: BufferSlice<'_>) -> f64 {
+    hand_over(&tidegate::key_of(&parts), into)
 }
 
 /// `prefix`: a whole number from 0 to 128, which JavaScript has checked.
 #[napi(catch_unwind)]
-pub fn ip_key(env: &Env, address: String, prefix: Option<u32>) -> Result<BufferSlice<'_>> {
+pub fn ip_key(address: String, prefix: Option<u32>, into: BufferSlice<'_>) -> Result<f64> {
     let parsed = address.parse().map_err(|_| {
         let allowed = "an IPv4 or IPv6 address such as 203.0.113.7 or 2001:db8::7";
         Error::new(Status::InvalidArg, format!("address: got {address:?}; allowed: {allowed}"))
     })?;
     let key = tidegate::ip_key(parsed, prefix.map(|prefix| prefix as u8)).map_err(mistake)?;
-    BufferSlice::copy_from(env, key)
+    Ok(hand_over(&key, into))
 }

@@ -193,6 +193,15 @@ describe('keyOf', () => {
     assert.equal(new Set(lists.map((parts) => hex(keyOf(...parts)))).size, lists.length);
   });
 
+  test('keeps the keys that it made apart, however long they are', () => {
+    const lengths = [0, 1, 240, 247, 248, 249, 250, 5000, 1_000_000];
+    const keys = lengths.map((length) => keyOf('x'.repeat(length)));
+    for (const [index, length] of lengths.entries()) {
+      assert.deepEqual(Buffer.from(keys[index]).subarray(8), Buffer.alloc(length, 'x'));
+      assert.equal(Buffer.from(keys[index]).readBigUInt64LE(), BigInt(length));
+    }
+  });
+
   test('takes strings and bytes, and keys that it made', () => {
     assert.deepEqual(keyOf('é', Buffer.from('b')), keyOf(Buffer.from('é'), 'b'));
     assert.notDeepEqual(keyOf(keyOf('a', 'b')), keyOf('a', 'b'));
