@@ -13,7 +13,8 @@ pub(crate) struct FixedWindow {
     pub(crate) offset_ns: u64,
 }
 
-/// A window and what is used of it. With nothing used there is no window.
+/// A window and what is used of it. With nothing used there is no window, but none may begin before its start: a caller
+/// that was overtaken must not open one that is over.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Window {
     /// On the clock that windows are counted on.
@@ -75,6 +76,10 @@ impl Algorithm for FixedWindow {
         self.limit
     }
 
+    fn fresh_at(&self, now: u64) -> Window {
+        Window { start_ns: self.local(now), used: 0 }
+    }
+
     #[inline]
     fn is_past_horizon(&self, _now: u64) -> bool {
         false
@@ -91,7 +96,7 @@ impl Algorithm for FixedWindow {
             let used = window.used + cost;
             (used <= self.limit).then_some(Window { used, ..window })
         } else {
-            (cost <= self.limit).then(|| Window { start_ns: self.start_for(local), used: cost })
+            (cost <= self.limit).then(|| Window { start_ns: self.start_for(local.max(window.start_ns)), used: cost })
         }
     }
 
@@ -127,10 +132,10 @@ impl Algorithm for FixedWindow {
     }
 
     fn carry(&self, window: Window, now: u64, to: &Self) -> Window {
-        if !self.is_open(window, self.local(now)) {
-            return Self::FRESH;
-        }
         let local = self.local(now).max(window.start_ns);
+        if !self.is_open(window, local) {
+            return Window { start_ns: local, used: 0 };
+        }
         let kept = Window { used: window.used.min(to.limit), ..window };
         if to.aligned {
             Window { start_ns: to.start_for(local), ..kept }

@@ -125,6 +125,10 @@ impl Algorithm for Gcra {
         self.full_ticks / self.token_ticks
     }
 
+    fn fresh_at(&self, now: u64) -> u64 {
+        self.ticks(now)
+    }
+
     #[inline]
     fn is_past_horizon(&self, now: u64) -> bool {
         now.saturating_sub(self.origin_ns) >= self.segment_ns

@@ -21,6 +21,9 @@ pub(crate) trait Algorithm: Copy {
     /// The most that one call may ask for; 0 if nothing is ever admitted.
     fn capacity(&self) -> u64;
 
+    /// As [`FRESH`](Self::FRESH), but no older than `now`: so that who comes with an older time counts as of this.
+    fn fresh_at(&self, now: u64) -> Self::State;
+
     /// Whether [`moved_to`](Self::moved_to) must come first, since states would no longer fit.
     fn is_past_horizon(&self, now: u64) -> bool;
 

@@ -105,6 +105,10 @@ impl Algorithm for SlidingWindow {
         self.limit
     }
 
+    fn fresh_at(&self, now: u64) -> Windows {
+        self.at(Self::FRESH, now).0
+    }
+
     #[inline]
     fn is_past_horizon(&self, now: u64) -> bool {
         now.saturating_sub(self.origin_ns) >= self.period_ns.saturating_mul(MAX)

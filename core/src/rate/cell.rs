@@ -15,6 +15,7 @@ use super::settings::{Buffers, GENERATIONS};
 use super::state::{Judgement, Undo, judge, refusal};
 use super::word::{Packed, Word};
 use crate::Status;
+use crate::clock::Clock;
 use crate::sync::{Mutex, Padded, back_off, fence, lock};
 use std::sync::atomic::Ordering;
 
@@ -26,6 +27,9 @@ pub(crate) struct Cell<A: Packed> {
     changing: Mutex<()>,
 }
 
+/// How long before its decision a call has read the clock, unless its thread was suspended in between.
+pub(crate) const OVERTAKEN_NS: u64 = 1_000;
+
 /// A decision that was made, with what it was made from.
 struct Step<A: Packed> {
     status: Status,
@@ -35,6 +39,13 @@ struct Step<A: Packed> {
 }
 
 impl<A: Packed> Step<A> {
+    /// Whether a time that is older than the state, by as much as threads overtake one another, may be what it was refused for.
+    #[inline]
+    fn is_near(&self, now: u64, cost: u64) -> bool {
+        let later = now.saturating_add(OVERTAKEN_NS);
+        self.settings.charge(A::unpack(self.after), later, cost).is_some()
+    }
+
     fn judged(&self, now: u64, cost: u64) -> Judgement {
         judge(&self.settings, self.status, A::unpack(self.after), now, cost)
     }
@@ -115,18 +126,21 @@ impl<A: Packed> Cell<A> {
 
     /// The hot path: one attempt without a loop, which needs fewer registers.
     #[inline]
-    pub(crate) fn try_charge(&self, now: u64, cost: u64) -> Status {
+    pub(crate) fn try_charge(&self, clock: &Clock, cost: u64) -> Status {
+        let now = clock.now_ns();
         match self.attempt(A::Word::load(&self.word.0), now, cost, true) {
-            Ok(step) => step.status,
-            Err(_) => self.try_charge_again(now, cost),
+            Ok(step) if step.status == Status::Allowed || !step.is_near(now, cost) => step.status,
+            _ => self.try_charge_again(clock, cost),
         }
     }
 
+    /// With a new reading of the clock: the first may have been overtaken by who charged meanwhile, and then what is refused
+    /// as of that time may be admitted as of this.
     #[cold]
     #[inline(never)]
-    fn try_charge_again(&self, now: u64, cost: u64) -> Status {
+    fn try_charge_again(&self, clock: &Clock, cost: u64) -> Status {
         back_off();
-        self.step(now, cost, true).status
+        self.step(clock.now_ns(), cost, true).status
     }
 
     pub(crate) fn charge(&self, now: u64, cost: u64) -> (Judgement, Undo) {
@@ -138,8 +152,9 @@ impl<A: Packed> Cell<A> {
         self.step(now, cost, false).judged(now, cost)
     }
 
-    /// Takes back a charge that was just made: as if it had not been if nothing happened since, else by the refund rule.
-    pub(crate) fn undo(&self, before: A::Word, after: A::Word, now: u64, cost: u64, granted_at: u64) {
+    /// Takes back a charge that was just made: as if it had not been if nothing happened since, else by the refund rule. Only
+    /// while nothing can have voided it.
+    pub(crate) fn undo(&self, before: A::Word, after: A::Word, clock: &Clock, cost: u64, granted_at: u64) {
         let mut there = A::Word::load(&self.word.0);
         while there == after {
             match A::Word::exchange(&self.word.0, after, before) {
@@ -147,21 +162,23 @@ impl<A: Packed> Cell<A> {
                 Err(now_there) => there = now_there,
             }
         }
-        self.refund(now, cost, granted_at);
+        self.refund(clock, cost, granted_at);
     }
 
-    pub(crate) fn refund(&self, now: u64, cost: u64, granted_at: u64) {
-        self.update(|settings, state| settings.refund(state, now, cost, granted_at));
+    pub(crate) fn refund(&self, clock: &Clock, cost: u64, granted_at: u64) {
+        self.update(clock, |settings, state, now| settings.refund(state, now, cost, granted_at));
     }
 
-    pub(crate) fn reset(&self) {
-        self.update(|_, _| A::FRESH);
+    pub(crate) fn reset(&self, clock: &Clock) {
+        self.update(clock, |settings, _, now| settings.fresh_at(now));
     }
 
-    fn update(&self, change: impl Fn(A, A::State) -> A::State) {
+    /// Changes the state. The clock is read after each load of it: with a time that is older than the state too little would
+    /// have leaked, and too much would be given back.
+    fn update(&self, clock: &Clock, change: impl Fn(A, A::State, u64) -> A::State) {
         let mut word = A::Word::load(&self.word.0);
         loop {
-            let state = change(self.settings(word), A::unpack(word));
+            let state = change(self.settings(word), A::unpack(word), clock.now_ns());
             match self.exchange(word, A::replace(word, state, A::generation(word))) {
                 Ok(_) => return,
                 Err(there) => word = there,
@@ -169,9 +186,9 @@ impl<A: Packed> Cell<A> {
         }
     }
 
-    pub(crate) fn reconfigure(&self, now: u64, settings: A) {
+    pub(crate) fn reconfigure(&self, clock: &Clock, settings: A) {
         let _changing = lock(&self.changing);
-        self.change(now, |_| settings);
+        self.change(|| clock.now_ns(), |_| settings);
     }
 
     /// Counts time from a later origin; returns the word as it is then.
@@ -183,18 +200,18 @@ impl<A: Packed> Cell<A> {
         if !self.settings(word).is_past_horizon(now) {
             return word; // Another thread moved it.
         }
-        self.change(now, |settings| settings.moved_to(now))
+        self.change(|| now, |settings| settings.moved_to(now))
     }
 
-    /// Only under the lock `changing`.
-    fn change(&self, now: u64, change: impl Fn(A) -> A) -> A::Word {
+    /// Only under the lock `changing`. Asks for the time after each load of the state, as `update` does.
+    fn change(&self, now: impl Fn() -> u64, change: impl Fn(A) -> A) -> A::Word {
         let mut word = A::Word::load(&self.word.0);
         let from = self.settings(word);
         let to = change(from);
         let generation = (A::generation(word) + 1) % GENERATIONS;
         self.buffers.write(generation, to.to_settings());
         loop {
-            let state = from.carry(A::unpack(word), now, &to);
+            let state = from.carry(A::unpack(word), now(), &to);
             let next = A::replace(word, state, generation);
             match A::Word::exchange(&self.word.0, word, next) {
                 Ok(_) => return next,

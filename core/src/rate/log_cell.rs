@@ -2,6 +2,7 @@
 
 use super::state::Judgement;
 use crate::algorithm::sliding_log::{Log, SlidingLog};
+use crate::clock::Clock;
 use crate::sync::{Mutex, lock};
 use crate::{NEVER_NS, Status};
 
@@ -50,9 +51,9 @@ impl LogCell {
         self.step(now, cost, false)
     }
 
-    pub(crate) fn refund(&self, now: u64, cost: u64, granted_at: u64) {
+    pub(crate) fn refund(&self, clock: &Clock, cost: u64, granted_at: u64) {
         let guard = &mut *lock(&self.0);
-        guard.0.expire(&mut guard.1, now);
+        guard.0.expire(&mut guard.1, clock.now_ns());
         guard.0.refund(&mut guard.1, cost, granted_at);
     }
 
@@ -60,9 +61,9 @@ impl LogCell {
         lock(&self.0).1 = Log::default();
     }
 
-    pub(crate) fn reconfigure(&self, now: u64, algorithm: SlidingLog) {
+    pub(crate) fn reconfigure(&self, clock: &Clock, algorithm: SlidingLog) {
         let guard = &mut *lock(&self.0);
-        guard.0.carry(&mut guard.1, now, &algorithm);
+        guard.0.carry(&mut guard.1, clock.now_ns(), &algorithm);
         guard.0 = algorithm;
     }
 }

@@ -18,10 +18,11 @@ use crate::quota::{IntoQuotas, MAX_QUOTAS, Quota};
 use crate::stats::{Count, Counters, Stats};
 use crate::sync::{Mutex, lock};
 use crate::{Error, MAX_COST, Status};
+use cell::OVERTAKEN_NS;
 pub use keyed::KeyedRateLimiter;
 pub use keyed_options::KeyedRateOptions;
 pub(crate) use state::fits;
-use state::{Judgement, State};
+use state::{Judgement, State, Undo};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -53,17 +54,6 @@ pub struct RateLimiter {
 enum States {
     One(State),
     Several(Box<[State]>),
-}
-
-impl States {
-    /// Apart from gcra's path, which is to be short.
-    #[inline(never)]
-    fn try_charge(&self, now: u64, cost: u64) -> Status {
-        match self {
-            Self::One(state) => state.try_charge(now, cost),
-            Self::Several(states) => charge_all(states, now, cost).named.status,
-        }
-    }
 }
 
 impl RateLimiter {
@@ -129,13 +119,21 @@ impl RateLimiter {
     // Into the caller: call, frame and return would be a tenth of the instructions.
     #[inline(always)]
     fn try_status(&self, cost: u64) -> Status {
-        let now = self.clock.now_ns();
         let status = match &self.states {
-            States::One(State::Gcra(cell)) => cell.try_charge(now, cost),
-            other => other.try_charge(now, cost),
+            States::One(State::Gcra(cell)) => cell.try_charge(&self.clock, cost),
+            _ => self.try_other(cost),
         };
         self.count(status);
         status
+    }
+
+    /// Apart from gcra's path, which is to be short.
+    #[inline(never)]
+    fn try_other(&self, cost: u64) -> Status {
+        match &self.states {
+            States::One(state) => state.try_charge(&self.clock, cost),
+            States::Several(_) => self.ask(cost, true).named.status,
+        }
     }
 
     /// Takes one token if it can be had now, and tells the figures.
@@ -174,17 +172,64 @@ impl RateLimiter {
     fn decision(&self, cost: u64, spend: bool) -> Decision {
         // Before the charge: a reset in between leaves an older count here, and the refund then does nothing.
         let reset_count = self.reset_count.load(Ordering::Acquire);
-        let now = self.clock.now_ns();
-        let joint = match (&self.states, spend) {
-            (States::One(state), true) => state.charge(now, cost).0.into(),
-            (States::One(state), false) => state.peek(now, cost).into(),
-            (States::Several(states), true) => charge_all(states, now, cost),
-            (States::Several(states), false) => peek_all(states, now, cost),
-        };
+        let joint = self.ask(cost, spend);
         if spend {
             self.count(joint.named.status);
         }
         joint.decision(spend, Grant { limiter_id: self.id, cost, granted_at_ns: 0, reset_count, key_hash: 0 })
+    }
+
+    fn ask(&self, cost: u64, spend: bool) -> Joint {
+        let ask = || {
+            let now = self.clock.now_ns();
+            match (&self.states, spend) {
+                (States::One(state), true) => state.charge(now, cost).0.into(),
+                (States::One(state), false) => state.peek(now, cost).into(),
+                (States::Several(states), true) => self.charge_all(states, now, cost),
+                (States::Several(states), false) => peek_all(states, now, cost),
+            }
+        };
+        let joint = ask();
+        // Refused for so little that the clock may have been read before another's charge that it met: read it again.
+        if joint.named.status == Status::Denied && joint.named.retry_after_ns <= OVERTAKEN_NS { ask() } else { joint }
+    }
+
+    /// Reads all; if any refuses, nothing is written. Else charges in list order; if one refuses by then, what was charged is
+    /// taken back.
+    fn charge_all(&self, states: &[State], now: u64, cost: u64) -> Joint {
+        let reset_count = self.reset_count.load(Ordering::Acquire);
+        let looked = peek_all(states, now, cost);
+        if looked.named.status != Status::Allowed {
+            return looked;
+        }
+        let mut joint: Option<Joint> = None;
+        let mut charges = [None; MAX_QUOTAS];
+        for (index, state) in states.iter().enumerate() {
+            let (judged, undo) = state.charge(now, cost);
+            if judged.status != Status::Allowed {
+                self.take_back(&charges, cost, reset_count);
+                return peek_all(states, now, cost).but_refused(index, judged);
+            }
+            charges[index] = Some((undo, judged.granted_at_ns));
+            joint = Some(match joint {
+                None => judged.into(),
+                Some(joint) => joint.and(index, judged),
+            });
+        }
+        joint.expect("a list of quotas is never empty")
+    }
+
+    /// After a reset or a change of quotas nothing is taken back, as nothing is refunded: it would be another's.
+    #[cold]
+    fn take_back(&self, charges: &[Option<(Undo, u64)>; MAX_QUOTAS], cost: u64, reset_count: u64) {
+        let _unchanging = lock(&self.quotas);
+        if reset_count != self.reset_count.load(Ordering::Acquire) {
+            return;
+        }
+        for (state, charge) in self.states().iter().zip(charges) {
+            let Some((undo, granted_at_ns)) = *charge else { break };
+            state.undo(undo, &self.clock, cost, granted_at_ns);
+        }
     }
 
     /// Gives back what a decision took, as far as no bound is broken: a window takes it back only while the same window
@@ -206,16 +251,15 @@ impl RateLimiter {
         if grant.reset_count != self.reset_count.load(Ordering::Acquire) {
             return;
         }
-        let now = self.clock.now_ns();
         for state in self.states() {
-            state.refund(now, grant.cost, grant.granted_at_ns);
+            state.refund(&self.clock, grant.cost, grant.granted_at_ns);
         }
     }
 
     /// Makes everything unspent again. Decisions from before can no longer be refunded to any effect.
     pub fn reset(&self) {
         let _unchanging = lock(&self.quotas);
-        self.voiding_grants(|| self.states().iter().for_each(State::reset));
+        self.voiding_grants(|| self.states().iter().for_each(|state| state.reset(&self.clock)));
     }
 
     /// Makes a change after which no grant from before, or from meanwhile, can be refunded. Only under the lock `quotas`.
@@ -239,10 +283,9 @@ impl RateLimiter {
         check_same_kinds(&quotas, &new)?;
         if new != *quotas {
             self.voiding_grants(|| {
-                let now = self.clock.now_ns();
                 for (state, (old, new)) in self.states().iter().zip(quotas.iter().zip(&new)) {
                     if old != new {
-                        state.reconfigure(new, &self.clock, now);
+                        state.reconfigure(new, &self.clock);
                     }
                 }
             });
@@ -374,7 +417,8 @@ impl Joint {
             named: Judgement {
                 remaining: self.named.remaining.min(one.remaining),
                 reset_after_ns: self.named.reset_after_ns.max(one.reset_after_ns),
-                granted_at_ns: self.named.granted_at_ns.max(one.granted_at_ns),
+                // The earliest: a refund then takes no more to be unleaked, and no window to be the same, than is.
+                granted_at_ns: self.named.granted_at_ns.min(one.granted_at_ns),
                 ..named
             },
         }
@@ -388,37 +432,4 @@ fn peek_all(states: &[State], now: u64, cost: u64) -> Joint {
         .enumerate()
         .skip(1)
         .fold(joint, |joint: Joint, (index, state)| joint.and(index, state.peek(now, cost)))
-}
-
-/// Reads all; if any refuses, nothing is written. Else charges in list order; if one refuses by then, what was charged is
-/// taken back.
-fn charge_all(states: &[State], now: u64, cost: u64) -> Joint {
-    let looked = peek_all(states, now, cost);
-    if looked.named.status != Status::Allowed {
-        return looked;
-    }
-    let mut joint: Option<Joint> = None;
-    let mut charges = [None; MAX_QUOTAS];
-    for (index, state) in states.iter().enumerate() {
-        let (judged, undo) = state.charge(now, cost);
-        if judged.status != Status::Allowed {
-            for (state, charge) in states.iter().zip(charges) {
-                let Some((undo, granted_at_ns)) = charge else { break };
-                state.undo(undo, now, cost, granted_at_ns);
-            }
-            return refusal_in_a_race(states, index, judged, now, cost);
-        }
-        charges[index] = Some((undo, judged.granted_at_ns));
-        joint = Some(match joint {
-            None => judged.into(),
-            Some(joint) => joint.and(index, judged),
-        });
-    }
-    joint.expect("a list of quotas is never empty")
-}
-
-/// The figures after a charge was undone: as they are by now, but refused in any case.
-#[cold]
-fn refusal_in_a_race(states: &[State], quota: usize, refusal: Judgement, now: u64, cost: u64) -> Joint {
-    peek_all(states, now, cost).but_refused(quota, refusal)
 }

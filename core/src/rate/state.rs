@@ -82,12 +82,12 @@ impl State {
     }
 
     #[inline]
-    pub(crate) fn try_charge(&self, now: u64, cost: u64) -> Status {
+    pub(crate) fn try_charge(&self, clock: &Clock, cost: u64) -> Status {
         match self {
-            Self::Gcra(cell) => cell.try_charge(now, cost),
-            Self::FixedWindow(cell) => cell.try_charge(now, cost),
-            Self::SlidingWindow(cell) => cell.try_charge(now, cost),
-            Self::SlidingLog(cell) => cell.charge(now, cost).status,
+            Self::Gcra(cell) => cell.try_charge(clock, cost),
+            Self::FixedWindow(cell) => cell.try_charge(clock, cost),
+            Self::SlidingWindow(cell) => cell.try_charge(clock, cost),
+            Self::SlidingLog(cell) => cell.charge(clock.now_ns(), cost).status,
         }
     }
 
@@ -109,41 +109,42 @@ impl State {
         }
     }
 
-    pub(crate) fn undo(&self, undo: Undo, now: u64, cost: u64, granted_at: u64) {
+    pub(crate) fn undo(&self, undo: Undo, clock: &Clock, cost: u64, granted_at: u64) {
         match (self, undo) {
-            (Self::Gcra(cell), Undo::Narrow(before, after)) => cell.undo(before, after, now, cost, granted_at),
-            (Self::FixedWindow(cell), Undo::Wide(before, after)) => cell.undo(before, after, now, cost, granted_at),
-            (Self::SlidingWindow(cell), Undo::Wide(before, after)) => cell.undo(before, after, now, cost, granted_at),
-            (state, _) => state.refund(now, cost, granted_at),
+            (Self::Gcra(cell), Undo::Narrow(before, after)) => cell.undo(before, after, clock, cost, granted_at),
+            (Self::FixedWindow(cell), Undo::Wide(before, after)) => cell.undo(before, after, clock, cost, granted_at),
+            (Self::SlidingWindow(cell), Undo::Wide(before, after)) => cell.undo(before, after, clock, cost, granted_at),
+            (state, _) => state.refund(clock, cost, granted_at),
         }
     }
 
-    pub(crate) fn refund(&self, now: u64, cost: u64, granted_at: u64) {
+    pub(crate) fn refund(&self, clock: &Clock, cost: u64, granted_at: u64) {
         match self {
-            Self::Gcra(cell) => cell.refund(now, cost, granted_at),
-            Self::FixedWindow(cell) => cell.refund(now, cost, granted_at),
-            Self::SlidingWindow(cell) => cell.refund(now, cost, granted_at),
-            Self::SlidingLog(cell) => cell.refund(now, cost, granted_at),
+            Self::Gcra(cell) => cell.refund(clock, cost, granted_at),
+            Self::FixedWindow(cell) => cell.refund(clock, cost, granted_at),
+            Self::SlidingWindow(cell) => cell.refund(clock, cost, granted_at),
+            Self::SlidingLog(cell) => cell.refund(clock, cost, granted_at),
         }
     }
 
-    pub(crate) fn reset(&self) {
+    pub(crate) fn reset(&self, clock: &Clock) {
         match self {
-            Self::Gcra(cell) => cell.reset(),
-            Self::FixedWindow(cell) => cell.reset(),
-            Self::SlidingWindow(cell) => cell.reset(),
+            Self::Gcra(cell) => cell.reset(clock),
+            Self::FixedWindow(cell) => cell.reset(clock),
+            Self::SlidingWindow(cell) => cell.reset(clock),
             Self::SlidingLog(cell) => cell.reset(),
         }
     }
 
     /// To a valid quota with the same algorithm and anchor.
-    pub(crate) fn reconfigure(&self, quota: &Quota, clock: &Clock, now: u64) {
+    pub(crate) fn reconfigure(&self, quota: &Quota, clock: &Clock) {
         const VALID: &str = "the quota was validated";
+        let now = clock.now_ns();
         match self {
-            Self::Gcra(cell) => cell.reconfigure(now, Gcra::new(quota, now).expect(VALID)),
-            Self::FixedWindow(cell) => cell.reconfigure(now, FixedWindow::new(quota, clock.unix_offset_ns())),
-            Self::SlidingWindow(cell) => cell.reconfigure(now, SlidingWindow::new(quota, now).expect(VALID)),
-            Self::SlidingLog(cell) => cell.reconfigure(now, SlidingLog::new(quota).expect(VALID)),
+            Self::Gcra(cell) => cell.reconfigure(clock, Gcra::new(quota, now).expect(VALID)),
+            Self::FixedWindow(cell) => cell.reconfigure(clock, FixedWindow::new(quota, clock.unix_offset_ns())),
+            Self::SlidingWindow(cell) => cell.reconfigure(clock, SlidingWindow::new(quota, now).expect(VALID)),
+            Self::SlidingLog(cell) => cell.reconfigure(clock, SlidingLog::new(quota).expect(VALID)),
         }
     }
 }
