@@ -28,7 +28,7 @@ pub const PERMITS: Whole = Whole { name: "permits", ..COST };
 /// `with limiter:` holds one permit, which it yields, and raises Refused at once where none is free. An exception that leaves
 /// the block counts as failed work in stats(). Blocks may be nested and overlap on threads, in tasks and in generators. Every method may be called from any thread at once. A wrong value raises
 /// ConfigError (a ValueError), a wrong type TypeError; nothing is taken then.
-#[pyclass(frozen, module = "tidegate")]
+#[pyclass(frozen, weakref, module = "tidegate")]
 pub struct ConcurrencyLimiter {
     limiter: Arc<tidegate::ConcurrencyLimiter>,
     blocks: Blocks,

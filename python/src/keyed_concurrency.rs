@@ -24,7 +24,7 @@ use tidegate::Status;
 ///
 /// Every method may be called from any thread at once. A wrong value raises ConfigError (a ValueError), a wrong type
 /// TypeError; nothing is taken then.
-#[pyclass(frozen, module = "tidegate")]
+#[pyclass(frozen, weakref, module = "tidegate")]
 pub struct KeyedConcurrencyLimiter(Arc<tidegate::KeyedConcurrencyLimiter>);
 
 impl KeyedConcurrencyLimiter {

@@ -19,7 +19,7 @@ use pyo3::types::{PyTuple, PyType};
 ///
 /// Every method may be called from any thread at once; each decision is one atomic step. A cost is a number of tokens,
 /// 1 to 2**53-1. A wrong value raises ConfigError (a ValueError), a wrong type TypeError; nothing is taken then.
-#[pyclass(frozen, module = "tidegate")]
+#[pyclass(frozen, weakref, module = "tidegate")]
 pub struct RateLimiter(Box<tidegate::RateLimiter>);
 
 impl RateLimiter {

@@ -9,6 +9,9 @@ use tidegate::NEVER_NS;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
+/// 97 days: from here on floats are further apart than nanoseconds.
+const FINE_S: f64 = (1 << 23) as f64;
+
 /// An argument that is a time: seconds (int or float) or a timedelta.
 pub struct Seconds {
     pub name: &'static str,
@@ -54,19 +57,19 @@ impl Seconds {
     }
 }
 
-/// The fewest whole nanoseconds that, told as float seconds, are no less: 0.1 is 100,000,000 although the float that stands
-/// for 0.1 is a little more. Above 97 days floats are further apart than nanoseconds, and the result is as near as a float.
+/// Whole nanoseconds, rounded up, of the seconds as they are written: of the shortest decimal that reads back as the float,
+/// which is also what Python shows of it. So 0.1 is 100,000,000 although the float that stands for 0.1 is a little more, and
+/// whole seconds are exact however many. The decimal is off the float by no more than the float is off what it stands for.
 fn ns_from_seconds(seconds: f64) -> u64 {
-    let told = |ns: u64| ns as f64 / SECOND_NS as f64;
-    // Saturates, and is off by no more than a float's own spacing.
-    let mut ns = (seconds * SECOND_NS as f64).ceil() as u64;
-    while ns > 0 && told(ns - 1) >= seconds {
-        ns -= 1;
-    }
-    while told(ns) < seconds && ns < u64::MAX {
-        ns += 1;
-    }
-    ns
+    // One digit, a point and more digits if there are more, and the exponent: "1e-1", "3.15360001e7".
+    let written = format!("{:e}", seconds.abs());
+    let (digits, exponent) = written.split_once('e').expect("a float is written with its exponent");
+    let fraction_digits = digits.len().saturating_sub("0.".len()) as i32;
+    let power = exponent.parse::<i32>().expect("an exponent is a number") - fraction_digits + SECOND_NS.ilog10() as i32;
+    let digits = digits.bytes().filter(u8::is_ascii_digit).fold(0, |sum, digit| sum * 10 + u128::from(digit - b'0'));
+    let scale = 10u128.saturating_pow(power.unsigned_abs());
+    let ns = if power < 0 { digits.div_ceil(scale) } else { digits.saturating_mul(scale) };
+    u64::try_from(ns).unwrap_or(u64::MAX)
 }
 
 /// The seconds that read back, by [`ns_from_seconds`], as `ns`, or where floats are too far apart for that as more; infinite
@@ -76,7 +79,8 @@ pub fn seconds_from_ns(ns: u64) -> f64 {
         return f64::INFINITY;
     }
     let mut seconds = ns as f64 / SECOND_NS as f64;
-    while ns_from_seconds(seconds) < ns {
+    // Below this floats are closer together than nanoseconds, and no other whole nanosecond reads as the nearest float.
+    while seconds >= FINE_S && ns_from_seconds(seconds) < ns {
         seconds = seconds.next_up();
     }
     seconds

@@ -3,7 +3,7 @@ import pickle
 from datetime import timedelta
 
 import pytest
-from tidegate import ConfigError, ManualClock
+from tidegate import ConfigError, ManualClock, RateLimiter
 
 
 def test_starts_at_zero_and_moves_only_when_told(clock):
@@ -29,6 +29,21 @@ def test_seconds_are_rounded_up_to_nanoseconds(clock):
     for seconds, ns in ((0.1, 100_000_000), (1e-12, 100_000_001), (0.0, 100_000_001)):
         clock.advance(seconds)
         assert clock.now_ns == ns
+
+
+def test_a_year_as_float_is_a_year_to_the_nanosecond(clock):
+    limiter = RateLimiter("1/365d", clock=clock)
+    assert limiter.try_acquire()
+    assert not limiter.try_acquire()
+    clock.advance(31_536_000.0)
+    assert clock.now_ns == 31_536_000 * 10**9
+    assert limiter.try_acquire()
+
+
+@pytest.mark.parametrize("seconds", [0.0, -0.0, 5e-324])
+def test_nothing_is_nothing_and_the_least_is_a_nanosecond(clock, seconds):
+    clock.advance(seconds)
+    assert clock.now_ns == (1 if seconds else 0)
 
 
 def test_stops_at_the_end_of_its_range(clock):

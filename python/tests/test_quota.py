@@ -2,6 +2,7 @@ import copy
 import math
 import pickle
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from tidegate import ConfigError, ManualClock, Quota, RateLimiter
@@ -35,6 +36,30 @@ def test_says_what_it_was_made_from():
 )
 def test_a_period_is_taken_exactly_and_fractions_of_a_nanosecond_are_rounded_up(per, ns):
     assert Quota(1, per).period_ns == ns
+
+
+def test_whole_seconds_as_float_are_exact():
+    for seconds in range(1, 2 * 365 * DAY_S + 1, 1_001):
+        assert Quota(1, float(seconds)).period_ns == seconds * 10**9
+    assert Quota(1, 31_536_000.0).period_ns == 31_536_000 * 10**9
+    assert Quota(1, 2.0 * 365 * DAY_S).period_ns == 2 * 365 * DAY_S * 10**9
+
+
+def test_a_float_means_the_decimal_that_python_shows_of_it_rounded_up():
+    written = ["0.3", "0.30000000000000004", "2.675", "1e-9", "1.1e-9", "5e-324", "8388607.999999999", "31536000.1"]
+    written += [f"{whole}.{digit}" for whole in range(0, 60_000_000, 600_011) for digit in range(1, 10)]
+    written += [f"{whole}.{ns:09}" for whole in (0, 1, 4_095, 8_388_607) for ns in range(1, 10**9, 9_990_001)]
+    for text in written:
+        ns = math.ceil(Decimal(repr(float(text))) * 10**9)
+        assert Quota(1, float(text), algorithm="fixed_window").period_ns == ns, text
+        if float(text) < 2**23:
+            assert ns == math.ceil(Decimal(text) * 10**9), text
+
+
+def test_seconds_as_float_are_never_too_few_where_floats_are_further_apart_than_nanoseconds():
+    for ns in range(2**23 * 10**9 - 1, 2 * 365 * DAY_S * 10**9, 54_684_000_000_007):
+        per = Quota.parse(f"1/{ns}ns fixed_window").per
+        assert ns <= Quota(1, per, algorithm="fixed_window").period_ns <= ns + 16
 
 
 def test_the_longest_period_is_two_years():
