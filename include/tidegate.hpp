@@ -273,6 +273,10 @@ std::string shown(std::chrono::duration<Rep, Period> time) {
 template <class Rep, class Period>
 std::uint64_t whole_ns(const char *argument, std::chrono::duration<Rep, Period> time, std::uint64_t min_ns,
                        std::uint64_t max_ns, const std::string &allowed) {
+    if constexpr (std::is_same_v<Rep, float>) {
+        // In float the product would lose what 24 bits cannot hold; in double whole seconds of 136 years are exact.
+        return whole_ns(argument, std::chrono::duration<double, Period>(time), min_ns, max_ns, allowed);
+    }
     const auto rough = std::chrono::duration<long double, std::nano>(time).count();
     if (rough >= 0) {
         const bool fits = rough < static_cast<long double>(never.count());
@@ -417,6 +421,7 @@ public:
         }
         return Quota(raw);
     }
+    static Quota parse(const char *text) { return parse(detail::text_of(text)); }
 
     // Reads the text of one or more quotas, joined by ';'. Throws Error.
     static std::vector<Quota> parse_list(std::string_view text) {
@@ -428,6 +433,7 @@ public:
         }
         return std::vector<Quota>(raw, raw + count);
     }
+    static std::vector<Quota> parse_list(const char *text) { return parse_list(detail::text_of(text)); }
 
     // How many tokens may be spent at once, 1 to max_cost; only with gcra. Throws Error for others.
     Quota with_burst(Count burst) const {

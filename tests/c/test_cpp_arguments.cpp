@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <string>
@@ -200,8 +201,32 @@ void a6_texts_are_read_in_full_or_refused() {
     CHECK(thrown([] { Quota::parse(std::string_view()); }).rfind("quota: got \"\"", 0) == 0);
 }
 
+void whole_seconds_as_float_are_exact() {
+    for (std::uint32_t s = 1; s <= 63072000; s = s + s / 9 + 1) {
+        // No more bits than a float holds.
+        while (static_cast<std::uint32_t>(static_cast<float>(s)) != s) {
+            s++;
+        }
+        const std::uint64_t ns = std::uint64_t{1000000000} * s;
+        CHECK(Quota(1, std::chrono::duration<float>(static_cast<float>(s))).period_ns() == ns);
+        CHECK(Quota(1, std::chrono::duration<double>(s)).period_ns() == ns);
+    }
+    CHECK(Quota(1, std::chrono::duration<float>(17280000.f)).period() == 17280000s);
+    CHECK(Quota(1, std::chrono::duration<float, std::ratio<3600>>(0.5f)).period() == 1800s);
+    CHECK(Quota(1, std::chrono::duration<float>(0.1f)).period() == 100000002ns);
+    CHECK(Quota(1, std::chrono::duration<double>(0.1)).period() == 100ms);
+    CHECK(thrown([] { Quota(1, std::chrono::duration<float>(-1.5f)); }).rfind("period: got -1.5 s; ", 0) == 0);
+    ManualClock clock;
+    clock.advance(std::chrono::duration<float>(31536000.f));
+    CHECK(clock.now_ns() == 31536000000000000u);
+}
+
 void a_text_at_no_address_is_empty() {
-    const char *unset = nullptr;
+    const char *unset = std::getenv("TIDEGATE_NO_SUCH_VARIABLE");
+    CHECK(unset == nullptr);
+    CHECK(thrown([] { RateLimiter limiter(std::getenv("TIDEGATE_NO_SUCH_VARIABLE")); }).rfind("quota: got \"\"", 0) == 0);
+    CHECK(thrown([=] { Quota::parse(unset); }).rfind("quota: got \"\"", 0) == 0);
+    CHECK(thrown([=] { Quota::parse_list(unset); }).rfind("quota: got \"\"", 0) == 0);
     CHECK(thrown([=] { RateLimiter limiter(unset); }).rfind("quota: got \"\"", 0) == 0);
     CHECK(thrown([=] { RateLimiter limiter({"1/s", unset}); }).rfind("quota: got \"\"", 0) == 0);
     Mistake mistake;
@@ -220,6 +245,7 @@ int main() {
     RUN(a1_a_wrong_period_is_told_as_it_was_given);
     RUN(the_longest_period_is_that_of_the_library);
     RUN(a6_texts_are_read_in_full_or_refused);
+    RUN(whole_seconds_as_float_are_exact);
     RUN(a_text_at_no_address_is_empty);
     return finish();
 }
