@@ -173,11 +173,10 @@ pub unsafe extern "C" fn tidegate_rate_limiter_refund(
         if limiter_id != limiter.0.id() {
             return Err(mistake("one of another limiter, or one that granted nothing"));
         }
-        // Relaxed: only who wins the swap matters; no other data hangs on it.
-        let taken = cost.swap(0, Ordering::Relaxed);
-        if taken == 0 || taken > MAX_COST {
-            return Err(mistake("one that was refunded before"));
-        }
+        // Relaxed: only who wins the exchange matters; no other data hangs on it. A cost that no limiter grants stays.
+        let taken = cost
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |cost| (1..=MAX_COST).contains(&cost).then_some(0))
+            .map_err(|_| mistake("one that was refunded before, or whose cost was changed"))?;
         limiter.0.refund_grant(Grant { limiter_id, cost: taken, granted_at_ns, reset_count, key_hash: 0 });
         Ok(Status::Allowed)
     })

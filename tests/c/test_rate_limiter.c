@@ -140,6 +140,10 @@ static void f9_a_decision_of_another_limiter_or_without_a_grant_is_no_refund(voi
     forged.limiter_id = granted.limiter_id;
     forged.cost = UINT64_MAX;
     CHECK_EQUAL(tidegate_rate_limiter_refund(limiter, &forged), TIDEGATE_ERROR_DECISION);
+    CHECK_EQUAL(forged.cost, UINT64_MAX);
+    forged.cost = TIDEGATE_MAX_COST + 1;
+    CHECK_EQUAL(tidegate_rate_limiter_refund(limiter, &forged), TIDEGATE_ERROR_DECISION);
+    CHECK_EQUAL(forged.cost, TIDEGATE_MAX_COST + 1);
     CHECK_EQUAL(peeked(limiter).remaining, 0);
     CHECK_EQUAL(peeked(other).remaining, 2);
     CHECK_EQUAL(tidegate_rate_limiter_refund(limiter, &granted), TIDEGATE_OK);
