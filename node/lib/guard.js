@@ -62,26 +62,30 @@ function wrap(kind, fn, enter) {
 function during(leave, work) {
   if (leave === undefined) return work();
   let result;
+  let isPending;
   try {
     result = work();
-    if (typeof result?.then !== 'function') {
-      leave(true);
-      return result;
-    }
+    isPending = typeof result?.then === 'function';
   } catch (error) {
     leave(false);
     throw error;
   }
-  return Promise.resolve(result).then(
-    (value) => {
-      leave(true);
-      return value;
-    },
-    (error) => {
-      leave(false);
-      throw error;
-    },
-  );
+  if (isPending) return afterwards(leave, result);
+  leave(true);
+  return result;
+}
+
+/** Leaves once when the promise settles, whatever its own `then` or `constructor` does: `await` makes their errors a rejection. */
+async function afterwards(leave, promise) {
+  let value;
+  try {
+    value = await promise;
+  } catch (error) {
+    leave(false);
+    throw error;
+  }
+  leave(true);
+  return value;
 }
 
 module.exports = { guarded, during };

@@ -277,6 +277,40 @@ describe('run', () => {
     assert.deepEqual([limiter.inFlight, limiter.stats().releasedFailed], [0, 2]);
   });
 
+  test('releases once, whatever the promise that the function returns is like', async () => {
+    const failure = new Error('of the promise');
+    const fail = () => {
+      throw failure;
+    };
+    const own = (name, property) => Object.defineProperty(Promise.resolve(5), name, property);
+    const foreign = (then) => ({ then });
+    const both = (resolve, reject) => {
+      resolve(5);
+      reject(failure);
+      resolve(6);
+      fail();
+    };
+    for (const [make, ok] of [
+      [() => own('constructor', { get: fail }), false],
+      [() => own('then', { value: fail }), true],
+      [() => own('then', { get: fail }), false],
+      [() => foreign(fail), false],
+      [() => foreign(both), true],
+    ]) {
+      const limiter = new ConcurrencyLimiter(2);
+      const other = limiter.tryAcquire();
+      const guarded = limiter.guard(make);
+      for (const call of [() => limiter.run(make), async () => guarded()]) {
+        if (ok) assert.equal(await call(), 5);
+        else await assert.rejects(call, (error) => error === failure);
+        assert.equal(limiter.inFlight, 1, String(make));
+      }
+      const { releasedOk, releasedFailed } = limiter.stats();
+      assert.deepEqual([releasedOk, releasedFailed], ok ? [2, 0] : [0, 2], String(make));
+      other.release();
+    }
+  });
+
   test('releases when the work fails with the error of a limiter', async () => {
     const [outer, inner] = [new ConcurrencyLimiter(1), new ConcurrencyLimiter(0)];
     await assert.rejects(
