@@ -9,7 +9,7 @@ const { permit } = require('./permit.js');
 const { printsAsText, toJson } = require('./printing.js');
 const { permitsRefusal } = require('./refusal.js');
 
-const { concurrencyTryAcquire } = native;
+const { concurrencyRelease, concurrencyTryAcquire } = native;
 
 class ConcurrencyLimiter {
   #handle;
@@ -24,11 +24,19 @@ class ConcurrencyLimiter {
   tryAcquire(permits = 1) {
     let taken;
     try {
-      taken = concurrencyTryAcquire(this.#handle, permits);
+      // As many arguments as to give it back: where the stack has room for this, it has for that.
+      taken = concurrencyTryAcquire(this.#handle, permits, undefined, undefined);
     } catch (error) {
       throw fromNative(error, () => wrongCount('permits', permits));
     }
-    return taken === false ? null : permit(this.#handle, permits, taken);
+    if (taken === false) return null;
+    try {
+      return permit(this.#handle, permits, taken);
+    } catch (error) {
+      // No room on the stack for a Permit.
+      concurrencyRelease(this.#handle, permits, false, taken);
+      throw error;
+    }
   }
 
   get limit() {

@@ -9,7 +9,7 @@ const { permit } = require('./permit.js');
 const { printsAsText } = require('./printing.js');
 const { permitsRefusal } = require('./refusal.js');
 
-const { keyedConcurrencyTryAcquire } = native;
+const { keyedConcurrencyRelease, keyedConcurrencyTryAcquire } = native;
 
 class KeyedConcurrencyLimiter {
   #handle;
@@ -25,11 +25,19 @@ class KeyedConcurrencyLimiter {
   tryAcquire(key, permits = 1) {
     let taken;
     try {
-      taken = keyedConcurrencyTryAcquire(this.#handle, key, permits);
+      // As many arguments as to give it back: where the stack has room for this, it has for that.
+      taken = keyedConcurrencyTryAcquire(this.#handle, key, permits, undefined);
     } catch (error) {
       throw fromNative(error, () => wrongCall(key, permits));
     }
-    return taken === false ? null : permit(this.#handle, permits, taken, true);
+    if (taken === false) return null;
+    try {
+      return permit(this.#handle, permits, taken, true);
+    } catch (error) {
+      // No room on the stack for a Permit.
+      keyedConcurrencyRelease(this.#handle, permits, false, taken);
+      throw error;
+    }
   }
 
   get limit() {

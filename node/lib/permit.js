@@ -15,6 +15,7 @@ function giveBack({ limiter, permits, taken, isKeyed }, ok) {
 
 /** Gives back what was forgotten. What it keeps of a permit is not the permit. */
 const forgotten = new FinalizationRegistry((held) => {
+  if (!held.isOut) return;
   giveBack(held, true);
   process.emitWarning(
     'A Permit was collected that had not been released. It is released now, later than it could be.',
@@ -27,14 +28,14 @@ const forgotten = new FinalizationRegistry((held) => {
 
 class Permit {
   #permits;
-  /** What to give back, or undefined once it was. */
+  /** What to give back, and whether it still is to be. */
   #held;
 
   /** `limiter` is its handle, `taken` what the native tryAcquire returned. */
   constructor(ours, limiter, permits, taken, isKeyed) {
     if (ours !== OURS) throw wrongType('Permit', ours, 'tryAcquire, which makes permits');
     this.#permits = permits;
-    this.#held = { limiter, permits, taken, isKeyed };
+    this.#held = { limiter, permits, taken, isKeyed, isOut: true };
     forgotten.register(this, this.#held, this.#held);
   }
 
@@ -43,20 +44,22 @@ class Permit {
   }
 
   get released() {
-    return this.#held === undefined;
+    return !this.#held.isOut;
   }
 
   release(ok = true) {
     boolean('ok', ok);
-    if (this.#held === undefined) throw spent('permit', 'one that was released before', 'a permit that is still held');
     const held = this.#held;
-    this.#held = undefined;
-    forgotten.unregister(held);
+    if (!held.isOut) throw spent('permit', 'one that was released before', 'a permit that is still held');
     try {
       giveBack(held, ok);
+      held.isOut = false;
     } catch (error) {
+      // Without a code it is not from the native library: the stack had no room for the call, and the permit is still out.
+      held.isOut = error.code === undefined;
       throw fromNative(error, () => spent('permit', `one of ${held.permits}`, 'a permit that is still held'));
     }
+    forgotten.unregister(held);
   }
 
   toString() {
