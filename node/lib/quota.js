@@ -10,6 +10,9 @@ const ALGORITHMS = ['gcra', 'fixed_window', 'sliding_window', 'sliding_log'];
 const ANCHORS = ['first', 'clock'];
 const FORMS = "a Quota, its text such as '100/s', or { limit, perMs, burst }";
 
+/** Whether an object is a Quota, not just one that has the prototype of one. */
+let isQuota;
+
 class Quota {
   #text;
 
@@ -41,6 +44,10 @@ class Quota {
   toJSON() {
     return toJson(this);
   }
+
+  static {
+    isQuota = (value) => #text in value;
+  }
 }
 
 function requireText(text) {
@@ -52,8 +59,9 @@ const read = (text) => attempt(() => native.parseQuota(text));
 
 /** A quota that is given by its parts. It goes through its text, which the core reads and checks. */
 function readParts(quota) {
-  if (quota instanceof Quota) return read(quota.toString());
   if (quota === null || typeof quota !== 'object' || Array.isArray(quota)) throw wrongType('quota', quota, FORMS);
+  if (isQuota(quota)) return read(quota.toString());
+  if (quota instanceof Quota) throw wrongType('quota', quota, FORMS);
   const { limit, burst, algorithm = 'gcra', anchor = 'first' } = record('quota', quota, PARTS);
   const words = [`${whole('limit', limit, 0, MOST, misconfigured)}/${periodOf(quota)}ns`];
   if (burst !== undefined) words.push(`burst ${whole('burst', burst, 1, MOST, misconfigured)}`);

@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { describe, test } = require('node:test');
+const { inspect } = require('node:util');
 const { runInNewContext } = require('node:vm');
 const {
   ConcurrencyLimiter,
@@ -221,6 +222,10 @@ describe('rate limiter', () => {
       [['1/s', 3], 'quotas[1]', '3'],
       // biome-ignore lint/suspicious/noSparseArray: that is what is tested
       [['1/s', , '2/s'], 'quotas[1]', 'undefined'],
+      [new Array(3), 'quotas[0]', 'undefined'],
+      [['1/s', Object.create(Quota.prototype)], 'quotas[1]', 'Quota {}'],
+      [['1/s', new Proxy(Quota.parse('5/s'), {})], 'quotas[1]', inspect(Quota.parse('5/s'), { breakLength: Infinity })],
+      [Object.create(Quota.prototype), 'quota', 'Quota {}'],
       [['1/s', '5/M'], 'quotas[1]', '"5/M"'],
       [['5/s burst 0', 3], 'quotas[0].burst', '0'],
       [['1/s', { limit: -1, perMs: 1 }], 'quotas[1].limit', '-1'],
