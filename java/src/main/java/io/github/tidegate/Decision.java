@@ -27,15 +27,17 @@ public final class Decision {
     private final long retryAfterNanos;
     private final long resetAfterNanos;
 
-    // What a refund needs to know.
+    // What a refund needs to know. `limiter` is not the limiter itself, which may be freed before its decisions.
+    final Object limiter;
     final long limiterId;
     final long cost;
     final long grantedAtNanos;
     final long resetCount;
     final AtomicBoolean refunded = new AtomicBoolean();
 
-    Decision(Status status, long[] figures) {
+    Decision(Status status, long[] figures, Object limiter) {
         this.status = status;
+        this.limiter = limiter;
         quota = (int) figures[0];
         limit = figures[1];
         remaining = figures[2];

@@ -30,6 +30,9 @@ public final class RateLimiter implements AutoCloseable {
     }
 
     private final long address;
+    /** Tells this limiter's decisions from others', without their keeping it alive. */
+    private final Object identity = new Object();
+
     private volatile boolean closed;
 
     private RateLimiter(long[] quotas, Clock clock) {
@@ -166,11 +169,11 @@ public final class RateLimiter implements AutoCloseable {
         return decision(peek0(address(), cost, figures), cost, figures);
     }
 
-    private static Decision decision(int code, long cost, long[] figures) {
+    private Decision decision(int code, long cost, long[] figures) {
         Status status = Status.of(code);
         // What it says is in the decision; here it only tells answers from mistakes.
         status.admits("cost", cost);
-        return new Decision(status, figures);
+        return new Decision(status, figures, identity);
     }
 
     /**
@@ -186,6 +189,10 @@ public final class RateLimiter implements AutoCloseable {
         long address = address();
         if (decision.cost == 0) {
             throw Mistake.of("decision", "one that granted nothing", allowed);
+        }
+        // Before it counts as refunded, be it for a moment: the right limiter may be about to refund it.
+        if (decision.limiter != identity) {
+            throw Mistake.of("decision", "one of another limiter", allowed);
         }
         if (!decision.refunded.compareAndSet(false, true)) {
             throw new IllegalStateException(Mistake.text("decision", "one that was refunded before", allowed));

@@ -53,7 +53,7 @@ class FigureCasesTest {
     void f3_neverHasNoSecondsAndARefusalAtLeastOne() {
         assertEquals(OptionalLong.empty(), limiter("0/s").decide().retryAfterSeconds());
         assertEquals(OptionalLong.empty(), limiter("5/s").decide(6).retryAfterSeconds());
-        Decision raced = new Decision(Status.DENIED, new long[Decision.FIGURES]);
+        Decision raced = new Decision(Status.DENIED, new long[Decision.FIGURES], this);
         assertEquals(OptionalLong.of(1), raced.retryAfterSeconds());
     }
 

@@ -1,11 +1,13 @@
 package io.github.tidegate;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -75,6 +77,31 @@ class RaceTest {
             assertEquals(5, limiter.peek().remaining());
             limiter.reset();
         }
+    }
+
+    @Test
+    void aRefundSucceedsWhileAnotherLimiterIsAskedForItToo() throws Exception {
+        RateLimiter limiter =
+                RateLimiter.builder("5000/h").clock(new ManualClock()).build();
+        RateLimiter wrong =
+                RateLimiter.builder("5000/h").clock(new ManualClock()).build();
+        AtomicReference<Decision> contended = new AtomicReference<>(limiter.decide());
+        Threads.together(2, thread -> {
+            if (thread == 0) {
+                for (int round = 0; round < 2_000; round++) {
+                    limiter.refund(contended.get());
+                    contended.set(limiter.decide());
+                }
+                contended.set(null);
+            } else {
+                for (Decision next = contended.get(); next != null; next = contended.get()) {
+                    Decision decision = next;
+                    assertThrows(ConfigException.class, () -> wrong.refund(decision));
+                }
+            }
+        });
+        assertEquals(4_999, limiter.peek().remaining());
+        assertEquals(5_000, wrong.peek().remaining());
     }
 
     @Test
