@@ -91,28 +91,34 @@ public final class ConcurrencyLimiter implements AutoCloseable {
      * @throws IllegalStateException if the limiter is closed
      */
     public Optional<Permit> tryAcquire(long permits) {
+        return Optional.ofNullable(take(permits, false));
+    }
+
+    /** Takes permits if all can be had now; if not, throws the refusal or returns null. */
+    private Permit take(long permits, boolean orThrow) {
         long[] figures = new long[FIGURES];
         int code = tryAcquire0(address(), permits, figures);
-        return Status.of(code).admits("permits", permits) ? Optional.of(permit(figures)) : Optional.empty();
-    }
-
-    private Permit permit(long[] figures) {
         try {
-            return new Permit(this, figures);
-        } catch (Throwable noMemory) {
-            release(figures, false);
-            throw noMemory;
+            Status status = Status.of(code);
+            if (status.admits("permits", permits)) {
+                return new Permit(this, figures);
+            }
+            if (orThrow) {
+                throw status.failure(refusal(status, permits));
+            }
+            return null;
+        } catch (Throwable failure) {
+            // No memory, or no room on the stack. For this there is room: there was for taking, from the same place.
+            if (figures[PERMITS] != 0) {
+                release0(address, figures, false);
+            }
+            throw failure;
         }
     }
 
-    /** Gives permits back, also after {@link #close()}. */
-    void release(long[] figures, boolean ok) {
-        int code = release0(address, figures, ok);
-        if (code != Status.ALLOWED.code()) {
-            throw Status.of(code)
-                    .failure(Mistake.text(
-                            "permit", figures[PERMITS] + " permits", "a permit of this limiter that is still held"));
-        }
+    /** Gives permits back, also after {@link #close()}; returns the status's code. Does nothing if it throws. */
+    int release(long[] figures, boolean ok) {
+        return release0(address, figures, ok);
     }
 
     /**
@@ -198,7 +204,7 @@ public final class ConcurrencyLimiter implements AutoCloseable {
      */
     public void run(long permits, Runnable task) {
         Mistake.nonNull("task", task, "a Runnable");
-        Permit permit = enter(permits);
+        Permit permit = take(permits, true);
         boolean ok = false;
         try {
             task.run();
@@ -233,7 +239,7 @@ public final class ConcurrencyLimiter implements AutoCloseable {
      */
     public <T> T call(long permits, Callable<T> task) throws Exception {
         Mistake.nonNull("task", task, "a Callable");
-        Permit permit = enter(permits);
+        Permit permit = take(permits, true);
         boolean ok = false;
         try {
             T result = task.call();
@@ -242,15 +248,6 @@ public final class ConcurrencyLimiter implements AutoCloseable {
         } finally {
             permit.release(ok);
         }
-    }
-
-    private Permit enter(long permits) {
-        long[] figures = new long[FIGURES];
-        Status status = Status.of(tryAcquire0(address(), permits, figures));
-        if (!status.admits("permits", permits)) {
-            throw status.failure(refusal(status, permits));
-        }
-        return permit(figures);
     }
 
     /** What was asked and what stops it. */

@@ -2,7 +2,7 @@ package io.github.tidegate;
 
 import java.lang.ref.Cleaner.Cleanable;
 import java.lang.ref.Reference;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 
 /**
  * What a {@link ConcurrencyLimiter} lends: to be given back once, on any thread.
@@ -64,7 +64,7 @@ public final class Permit implements AutoCloseable {
     /** How many permits, and whether they are held or released. */
     @Override
     public String toString() {
-        return "Permit(" + permits() + (held.released.get() ? ", released)" : ", held)");
+        return "Permit(" + permits() + (held.released == 1 ? ", released)" : ", held)");
     }
 
     private boolean giveBack(boolean ok) {
@@ -80,10 +80,14 @@ public final class Permit implements AutoCloseable {
 
     /** What is held, apart from the permit itself, which the garbage collector must be able to find dropped. */
     private static final class Held implements Runnable {
+        private static final AtomicIntegerFieldUpdater<Held> RELEASED =
+                AtomicIntegerFieldUpdater.newUpdater(Held.class, "released");
+
         private final ConcurrencyLimiter limiter;
         private final long[] figures;
         private final long permits;
-        private final AtomicBoolean released = new AtomicBoolean();
+        /** 1 once it was given back. A plain field, to be set without a call. */
+        private volatile int released;
 
         Held(ConcurrencyLimiter limiter, long[] figures) {
             this.limiter = limiter;
@@ -92,10 +96,23 @@ public final class Permit implements AutoCloseable {
         }
 
         boolean release(boolean ok) {
-            if (!released.compareAndSet(false, true)) {
+            if (!RELEASED.compareAndSet(this, 0, 1)) {
                 return false;
             }
-            limiter.release(figures, ok);
+            int code;
+            try {
+                code = limiter.release(figures, ok);
+            } catch (Throwable noRoom) {
+                // The stack had no room for the call, so nothing was given back: that is left to the next release, or
+                // to the cleaner.
+                released = 0;
+                throw noRoom;
+            }
+            if (code != Status.ALLOWED.code()) {
+                throw Status.of(code)
+                        .failure(Mistake.text(
+                                "permit", permits + " permits", "a permit of this limiter that is still held"));
+            }
             return true;
         }
 

@@ -1,0 +1,80 @@
+package io.github.tidegate;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+
+/** Calls for which the stack has no room, each at many depths: no permit is lost, and none is given back twice. */
+class StackOverflowTest {
+    private static final int ROUNDS = 200;
+    private static final int STACK_BYTES = 256 << 10;
+    private static final long PATIENCE_NANOS = 30_000_000_000L;
+
+    /** Goes down until the stack is full and then tries, in each frame on the way up, until there is room for it. */
+    private static void atTheEndOfTheStack(Runnable attempt) {
+        try {
+            atTheEndOfTheStack(attempt);
+        } catch (StackOverflowError full) {
+            attempt.run();
+        }
+    }
+
+    /** The same from a depth of its own, so that the stack is full at another place of the attempt. */
+    private static long fromDepth(int depth, long padding, Runnable attempt) {
+        if (depth > 0) {
+            return padding + fromDepth(depth - 1, padding + 1, attempt);
+        }
+        atTheEndOfTheStack(attempt);
+        return padding;
+    }
+
+    private static void onASmallStack(Runnable work) throws InterruptedException {
+        AtomicReference<Throwable> failure = new AtomicReference<>();
+        Thread thread = new Thread(null, work, "small stack", STACK_BYTES);
+        thread.setUncaughtExceptionHandler((ended, thrown) -> failure.set(thrown));
+        thread.start();
+        thread.join();
+        assertNull(failure.get());
+    }
+
+    @Test
+    void aReleaseThatOverflowsTheStackLeavesThePermitToBeReleased() throws InterruptedException {
+        ConcurrencyLimiter limiter = ConcurrencyLimiter.of(2);
+        Permit bystander = limiter.tryAcquire().orElseThrow();
+        onASmallStack(() -> {
+            for (int round = 0; round < ROUNDS; round++) {
+                Permit permit = limiter.tryAcquire().orElseThrow();
+                fromDepth(round % 64, 0, permit::close);
+                assertEquals(1, limiter.inFlight());
+            }
+        });
+        bystander.release();
+        assertEquals(0, limiter.inFlight());
+        assertEquals(ROUNDS + 1, limiter.stats().releasedOk());
+    }
+
+    @Test
+    void anAcquireThatOverflowsTheStackKeepsNoPermit() throws InterruptedException {
+        ConcurrencyLimiter limiter = ConcurrencyLimiter.of(ConcurrencyLimiter.MAX_LIMIT);
+        onASmallStack(() -> {
+            for (int round = 0; round < ROUNDS; round++) {
+                AtomicReference<Optional<Permit>> taken = new AtomicReference<>();
+                fromDepth(round % 64, 0, () -> taken.set(limiter.tryAcquire()));
+                taken.get().orElseThrow().release();
+            }
+        });
+        // What was taken and then dropped by an overflow is the cleaner's.
+        long giveUpAtNanos = System.nanoTime() + PATIENCE_NANOS;
+        while (limiter.inFlight() > 0 && System.nanoTime() < giveUpAtNanos) {
+            System.gc();
+        }
+        assertEquals(0, limiter.inFlight());
+        Stats stats = limiter.stats();
+        assertTrue(stats.allowed() >= ROUNDS, stats.toString());
+        assertEquals(stats.allowed(), stats.releasedOk() + stats.releasedFailed());
+    }
+}
