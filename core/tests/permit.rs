@@ -72,3 +72,14 @@ fn hold_times_are_those_of_the_clock() {
     assert_eq!(stats.hold_time_total, Duration::from_nanos(130));
     assert_eq!(stats.hold_time_max, Duration::from_nanos(100));
 }
+
+#[test]
+fn a_raw_permit_that_is_released_twice_takes_anothers_place_and_breaks_nothing() {
+    let limiter = ConcurrencyLimiter::new(2).unwrap();
+    let held = limiter.try_acquire().unwrap();
+    let raw = limiter.try_acquire_raw(1).unwrap().unwrap();
+    limiter.release(&raw, true).unwrap();
+    limiter.release(&raw, true).unwrap();
+    drop(held);
+    assert_eq!((limiter.limit(), limiter.in_flight(), limiter.available()), (2, 0, 2));
+}

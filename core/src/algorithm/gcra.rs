@@ -174,8 +174,9 @@ impl Algorithm for Gcra {
     }
 
     fn carry(&self, tat: u64, now: u64, to: &Self) -> u64 {
-        if *self == (Self { origin_ns: self.origin_ns, ..*to }) {
-            let segments = (to.origin_ns - self.origin_ns) / self.segment_ns;
+        let moved_ns = to.origin_ns.saturating_sub(self.origin_ns);
+        if *self == (Self { origin_ns: self.origin_ns, ..*to }) && moved_ns.is_multiple_of(self.segment_ns) {
+            let segments = moved_ns / self.segment_ns;
             return tat.saturating_sub(segments.saturating_mul(self.segment_ticks()));
         }
         let owed = u128::from(tat.saturating_sub(self.ticks(now)));

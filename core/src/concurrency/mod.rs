@@ -182,28 +182,36 @@ impl ConcurrencyLimiter {
         if permit.limiter_id != self.id || permit.permits == 0 {
             return Err(wrong_permit(permit));
         }
+        if !self.put_back(permit.permits) {
+            return Err(wrong_permit(permit));
+        }
+        self.returned(permit.acquired_at_ns, ok);
+        Ok(())
+    }
+
+    /// Whether so many were out.
+    #[inline]
+    fn put_back(&self, permits: u64) -> bool {
         let mut word = self.word();
         loop {
-            let Some(next) = word.returned(permit.permits) else { return Err(wrong_permit(permit)) };
+            let Some(next) = word.returned(permits) else { return false };
             // Release: pairs with the acquire in `take`.
             match self.word.0.compare_exchange_weak(word.0, next.0, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => break,
+                Ok(_) => return true,
                 Err(_) => {
                     back_off();
                     word = self.word();
                 }
             }
         }
-        self.returned(permit.acquired_at_ns, ok);
-        Ok(())
     }
 
-    /// Gives back what a [`Permit`] or [`OwnedPermit`] holds, which is out for sure: so there is nothing to check.
+    /// Gives back what a [`Permit`] or [`OwnedPermit`] holds. It is out, unless a copy of a raw permit was released in its place.
     #[inline]
     fn give_back(&self, permits: u64, acquired_at_ns: u64, ok: bool) {
-        // Release: pairs with the acquire in `take`.
-        self.word.0.fetch_sub(permits, Ordering::Release);
-        self.returned(acquired_at_ns, ok);
+        if self.put_back(permits) {
+            self.returned(acquired_at_ns, ok);
+        }
     }
 
     #[inline]

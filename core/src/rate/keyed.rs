@@ -135,9 +135,14 @@ impl KeyedRateLimiter {
             for (hash, key) in hashes.iter_mut().zip(keys) {
                 *hash = self.hasher.hash(key.as_ref());
             }
-            let now = self.states.clock.now_ns();
+            let mut now = self.states.clock.now_ns();
             for (hash, status) in hashes.iter().zip(statuses) {
                 *status = self.states.try_charge(*hash, now, cost);
+                if *status != Status::Allowed {
+                    // What another charge, or a key's entry by a later time, may have overtaken is asked again.
+                    now = self.states.clock.now_ns();
+                    *status = self.states.try_charge(*hash, now, cost);
+                }
                 self.count(*status);
             }
         }
@@ -224,9 +229,8 @@ impl KeyedRateLimiter {
         if grant.reset_count != self.states.stripes.void_count(hash) {
             return;
         }
-        let now = self.states.clock.now_ns();
         for state in &self.states.states {
-            state.refund(hash, now, grant.cost, grant.granted_at_ns);
+            state.refund(hash, &self.states.clock, grant.cost, grant.granted_at_ns);
         }
     }
 
@@ -257,10 +261,9 @@ impl KeyedRateLimiter {
             // Before and after: a call reads the count first and charges then, so one that reads the last count charges
             // what the change has left.
             self.states.stripes.void_all();
-            let now = self.states.clock.now_ns();
             for (state, (old, new)) in self.states.states.iter().zip(quotas.iter().zip(&new)) {
                 if old != new {
-                    state.reconfigure(new, &self.states.clock, now);
+                    state.reconfigure(new, &self.states.clock);
                 }
             }
             self.states.stripes.void_all();

@@ -9,10 +9,12 @@
 //! only by the change after, when no slot of its generation is left: then whoever still holds such a word fails to exchange it, or,
 //! to refuse, sees that the slot no longer bears the same tag and generation. (Generations wrap, as there.)
 
+use super::cell::OVERTAKEN_NS;
 use super::settings::{Buffers, GENERATIONS};
 use super::slot::{Slotted, State};
 use super::state::{Judgement, Undo, judge, refusal};
 use crate::algorithm::Algorithm;
+use crate::clock::Clock;
 use crate::sync::{AtomicU64, back_off, fence};
 use crate::table::{EMPTY, Full, KeyHash, Place, Stripes, Table, Tenants, WhenFull};
 use crate::{Error, Status};
@@ -44,6 +46,13 @@ struct Step<A: Slotted> {
 }
 
 impl<A: Slotted> Step<A> {
+    /// Whether it may have been refused for an overtaken time, as in [`Cell`](super::cell).
+    #[inline]
+    fn is_near(&self, now: u64, cost: u64) -> bool {
+        let later = now.saturating_add(OVERTAKEN_NS);
+        self.settings.rule().charge(self.settings.state_of(self.after), later, cost).is_some()
+    }
+
     fn judged(&self, now: u64, cost: u64) -> Judgement {
         judge(&self.settings.rule(), self.status, self.settings.state_of(self.after), now, cost)
     }
@@ -133,19 +142,20 @@ impl<A: Slotted> KeyedCell<A> {
 
     /// The hot path: one attempt without a loop, which needs fewer registers.
     #[inline]
-    pub(crate) fn try_charge(&self, hash: KeyHash, now: u64, cost: u64) -> Result<Status, Detour> {
+    pub(crate) fn try_charge(&self, hash: KeyHash, now: u64, clock: &Clock, cost: u64) -> Result<Status, Detour> {
         let found = self.find(hash).ok_or(Detour::Absent)?;
         match self.attempt(found, now, cost, true) {
-            Some(step) => step.map(|step| step.status),
-            None => self.try_charge_again(hash, now, cost),
+            Some(Ok(step)) if step.status == Status::Allowed || !step.is_near(now, cost) => Ok(step.status),
+            Some(Err(detour)) => Err(detour),
+            _ => self.try_charge_again(hash, clock, cost),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn try_charge_again(&self, hash: KeyHash, now: u64, cost: u64) -> Result<Status, Detour> {
+    fn try_charge_again(&self, hash: KeyHash, clock: &Clock, cost: u64) -> Result<Status, Detour> {
         back_off();
-        self.step(hash, now, cost, true).map(|step| step.status)
+        self.step(hash, clock.now_ns(), cost, true).map(|step| step.status)
     }
 
     pub(crate) fn charge(&self, hash: KeyHash, now: u64, cost: u64) -> Result<(Judgement, Undo), Detour> {
@@ -217,9 +227,11 @@ impl<A: Slotted> KeyedCell<A> {
     }
 
     /// By the refund rule. Only under the lock of the key's stripe, so that the key isn't evicted and started afresh meanwhile.
-    pub(crate) fn refund(&self, hash: KeyHash, now: u64, cost: u64, granted_at: u64) {
+    /// The clock is read after the key's state, as in [`Cell`](super::cell).
+    pub(crate) fn refund(&self, hash: KeyHash, clock: &Clock, cost: u64, granted_at: u64) {
         while let Some((place, word)) = self.find(hash) {
             let settings = self.settings(word);
+            let now = clock.now_ns();
             let state = settings.rule().refund(settings.state_of(word), now, cost, granted_at);
             if self.exchange(place, word, settings.replaced(word, state)) {
                 return;
@@ -228,39 +240,40 @@ impl<A: Slotted> KeyedCell<A> {
     }
 
     /// Only under all locks.
-    pub(crate) fn reconfigure(&self, now: u64, settings: A) {
-        self.change(now, |_| settings);
+    pub(crate) fn reconfigure(&self, clock: &Clock, settings: A) {
+        self.change(|| clock.now_ns(), |_| settings);
     }
 
     /// Counts time from a later origin, if another thread hasn't moved it. Only under all locks.
     pub(crate) fn move_origin(&self, now: u64) {
         let generation = self.generation.load(Ordering::Relaxed) as u8;
         if A::from_settings(self.buffers.reader(generation)).is_past_horizon(now) {
-            self.change(now, |settings| settings.moved_to(now));
+            self.change(|| now, |settings| settings.moved_to(now));
         }
     }
 
-    fn change(&self, now: u64, change: impl FnOnce(A) -> A) {
+    fn change(&self, now: impl Fn() -> u64, change: impl FnOnce(A) -> A) {
         let generation = self.generation.load(Ordering::Relaxed) as u8;
         let from = A::from_settings(self.buffers.reader(generation));
         let to = change(from);
         let next = (generation + 1) % GENERATIONS;
         self.buffers.write(next, to.to_settings());
         for place in self.table.places() {
-            self.carry(place, now, (&from, &to), next);
+            self.carry(place, &now, (&from, &to), next);
         }
         // Relaxed: read under a lock that is held here.
         self.generation.store(u64::from(next), Ordering::Relaxed);
     }
 
     /// Moves a slot to the next generation. A key at rest leaves: its times may be older than can be told from a new origin.
-    fn carry(&self, place: Place, now: u64, (from, to): (&A, &A), next: u8) {
+    fn carry(&self, place: Place, now: &impl Fn() -> u64, (from, to): (&A, &A), next: u8) {
         loop {
             let word = self.table.load(place);
             if word == EMPTY {
                 return;
             }
             let state = from.state_of(word);
+            let now = now();
             let after = if from.share(state, now) == 0 {
                 EMPTY
             } else {

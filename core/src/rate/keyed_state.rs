@@ -65,8 +65,8 @@ impl KeyedState {
     }
 
     #[inline]
-    pub(crate) fn try_charge(&self, hash: KeyHash, now: u64, cost: u64) -> Result<Status, Detour> {
-        each!(self, cell => cell.try_charge(hash, now, cost))
+    pub(crate) fn try_charge(&self, hash: KeyHash, now: u64, clock: &Clock, cost: u64) -> Result<Status, Detour> {
+        each!(self, cell => cell.try_charge(hash, now, clock, cost))
     }
 
     pub(crate) fn charge(&self, hash: KeyHash, now: u64, cost: u64) -> Result<(Judgement, Undo), Detour> {
@@ -96,8 +96,8 @@ impl KeyedState {
         each!(self, cell => cell.undo(hash, undo))
     }
 
-    pub(crate) fn refund(&self, hash: KeyHash, now: u64, cost: u64, granted_at: u64) {
-        each!(self, cell => cell.refund(hash, now, cost, granted_at));
+    pub(crate) fn refund(&self, hash: KeyHash, clock: &Clock, cost: u64, granted_at: u64) {
+        each!(self, cell => cell.refund(hash, clock, cost, granted_at));
     }
 
     pub(crate) fn move_origin(&self, now: u64) {
@@ -105,12 +105,12 @@ impl KeyedState {
     }
 
     /// To a quota that fits, with the same algorithm and anchor.
-    pub(crate) fn reconfigure(&self, quota: &Quota, clock: &Clock, now: u64) {
-        fn to<A: Slotted>(cell: &KeyedCell<A>, quota: &Quota, clock: &Clock, now: u64) {
-            let settings = A::new(quota, clock.unix_offset_ns(), now).expect("the quota was checked");
-            cell.reconfigure(now, settings);
+    pub(crate) fn reconfigure(&self, quota: &Quota, clock: &Clock) {
+        fn to<A: Slotted>(cell: &KeyedCell<A>, quota: &Quota, clock: &Clock) {
+            let settings = A::new(quota, clock.unix_offset_ns(), clock.now_ns()).expect("the quota was checked");
+            cell.reconfigure(clock, settings);
         }
-        each!(self, cell => to(cell, quota, clock, now));
+        each!(self, cell => to(cell, quota, clock));
     }
 
     pub(crate) fn live_keys(&self, now: u64) -> u64 {

@@ -33,8 +33,8 @@ impl KeyedStates {
     #[inline]
     pub(super) fn try_charge(&self, hash: KeyHash, now: u64, cost: u64) -> Status {
         let charged = match &*self.states {
-            [KeyedState::Gcra(cell)] => cell.try_charge(hash, now, cost),
-            [state] => state.try_charge(hash, now, cost),
+            [KeyedState::Gcra(cell)] => cell.try_charge(hash, now, &self.clock, cost),
+            [state] => state.try_charge(hash, now, &self.clock, cost),
             _ => return self.decide(hash, now, cost, true).named.status,
         };
         charged.unwrap_or_else(|_| self.decide_locked(hash, cost, true).named.status)
@@ -155,15 +155,16 @@ impl KeyedStates {
 
     #[cold]
     fn take_back(&self, call: &Call, charges: &[Option<(Undo, u64)>; MAX_QUOTAS]) {
+        let _lock = call.absent.is_none().then(|| self.stripes.lock(call.hash));
+        // Else the key may have been reset, or evicted and started afresh, which it can't while this call itself holds the
+        // lock: what is there now would be another's.
+        if call.absent.is_none() && self.stripes.void_count(call.hash) != call.void_count {
+            return;
+        }
         for (state, charge) in self.states.iter().zip(charges) {
             let Some((undo, granted_at_ns)) = *charge else { break };
-            if state.undo(call.hash, undo) {
-                continue;
-            }
-            let _lock = call.absent.is_none().then(|| self.stripes.lock(call.hash));
-            // Else it may have been evicted and started afresh, which it can't while this call itself holds the lock.
-            if call.absent.is_some() || self.stripes.void_count(call.hash) == call.void_count {
-                state.refund(call.hash, call.now, call.cost, granted_at_ns);
+            if !state.undo(call.hash, undo) {
+                state.refund(call.hash, &self.clock, call.cost, granted_at_ns);
             }
         }
     }
