@@ -6,8 +6,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 use tidegate::{
-    Algorithm, Anchor, ConcurrencyLimiter, ConcurrencyOptions, Decision, ManualClock, NEVER_NS, Quota, RateLimiter,
-    RawPermit, Stats,
+    Algorithm, Anchor, ConcurrencyLimiter, ConcurrencyOptions, Decision, IntoQuotas, KeyedConcurrencyLimiter,
+    KeyedConcurrencyOptions, KeyedRateLimiter, KeyedRateOptions, ManualClock, NEVER_NS, Quota, RateLimiter,
+    RawKeyedPermit, RawPermit, Stats, Status, ip_key, key_of,
 };
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -15,6 +16,14 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 enum Limiter {
     Rate(Box<RateLimiter>),
     Concurrency(Box<ConcurrencyLimiter>),
+    KeyedRate(Box<KeyedRateLimiter>),
+    KeyedConcurrency(Box<KeyedConcurrencyLimiter>),
+}
+
+/// `None`: refused or released.
+enum Held {
+    Plain(Option<RawPermit>),
+    Keyed(Option<RawKeyedPermit>),
 }
 
 /// What a script has made so far.
@@ -23,8 +32,8 @@ struct Script {
     clock: ManualClock,
     limiters: HashMap<String, Limiter>,
     decisions: HashMap<String, Decision>,
-    /// `None`: refused or released.
-    permits: HashMap<String, (String, Option<RawPermit>)>,
+    /// Each with the name of its limiter.
+    permits: HashMap<String, (String, Held)>,
 }
 
 fn main() -> Result<()> {
@@ -71,67 +80,173 @@ impl Script {
             }
             ["rate", name, ref rest @ ..] => {
                 let limiter = match value(rest, "text") {
-                    Some(text) => RateLimiter::with_clock(decoded(text).as_str(), &self.clock)?,
-                    None => RateLimiter::with_clock(quotas(rest)?, &self.clock)?,
+                    Some(text) => self.rate_limiter(decoded(text).as_str(), rest)?,
+                    None => self.rate_limiter(quotas(rest)?, rest)?,
                 };
-                self.limiters.insert(name.to_owned(), Limiter::Rate(Box::new(limiter)));
+                self.limiters.insert(name.to_owned(), limiter);
             }
             ["conc", name, ref rest @ ..] => {
-                let tracked = value(rest, "track_hold_time") == Some("1");
-                let options = ConcurrencyOptions::new().track_hold_time(tracked).clock(&self.clock);
-                let limiter = options.build(value(rest, "limit").ok_or("limit")?.parse()?)?;
-                self.limiters.insert(name.to_owned(), Limiter::Concurrency(Box::new(limiter)));
+                let limiter = self.concurrency_limiter(rest)?;
+                self.limiters.insert(name.to_owned(), limiter);
             }
             [verb @ ("try" | "decide" | "peek"), name, ref rest @ ..] => {
                 let cost = value(rest, "cost").map_or(Ok(1), str::parse)?;
-                return self.ask(verb, name, cost, value(rest, "as"));
+                return self.ask(verb, name, key_in(rest), cost, value(rest, "as"));
             }
-            ["refund", name, id] => self.rate(name)?.refund(self.decisions.get(id).ok_or("no such decision")?)?,
+            ["many", name, keys, ref rest @ ..] => {
+                let keys = listed(value(&[keys], "keys").ok_or("keys")?);
+                return self.ask_many(name, &keys, value(rest, "cost").map_or(Ok(1), str::parse)?);
+            }
+            ["refund", name, id, ref rest @ ..] => self.refund(name, id, key_in(rest))?,
             ["release", id, ref rest @ ..] => self.release(id, rest != ["failed"])?,
-            ["reset", name] => self.rate(name)?.reset(),
-            ["reconfigure", name, ref rest @ ..] => self.rate(name)?.reconfigure(quotas(rest)?)?,
-            ["limit", name, limit] => self.concurrency(name)?.set_limit(limit.parse()?)?,
+            ["reset", name, ref rest @ ..] => match (self.limiter(name)?, key_in(rest)) {
+                (Limiter::Rate(limiter), None) => limiter.reset(),
+                (Limiter::KeyedRate(limiter), Some(key)) => limiter.reset(key),
+                _ => return Err("a rate limiter, with a key if it is keyed".into()),
+            },
+            ["reconfigure", name, ref rest @ ..] => match self.limiter(name)? {
+                Limiter::Rate(limiter) => limiter.reconfigure(quotas(rest)?)?,
+                Limiter::KeyedRate(limiter) => limiter.reconfigure(quotas(rest)?)?,
+                _ => return Err("no such rate limiter".into()),
+            },
+            ["limit", name, limit] => match self.limiter(name)? {
+                Limiter::Concurrency(limiter) => limiter.set_limit(limit.parse()?)?,
+                Limiter::KeyedConcurrency(limiter) => limiter.set_limit(limit.parse()?)?,
+                _ => return Err("no such concurrency limiter".into()),
+            },
+            ["in_flight", name, key] => match self.limiter(name)? {
+                Limiter::KeyedConcurrency(limiter) => {
+                    return Ok(format!("ok {}", limiter.in_flight(key_in(&[key]).ok_or("key")?)));
+                }
+                _ => return Err("no such keyed concurrency limiter".into()),
+            },
+            ["key", parts] => {
+                return Ok(format!("ok {}", hex(&key_of(&listed(value(&[parts], "parts").ok_or("parts")?)))));
+            }
+            ["ip", address, ref rest @ ..] => {
+                // Reading an address is the standard library's.
+                let Ok(address) = decoded(value(&[address], "address").ok_or("address")?).parse() else {
+                    return Ok("error address".to_owned());
+                };
+                let prefix = value(rest, "prefix").map(str::parse).transpose()?;
+                return Ok(format!("ok {}", hex(&ip_key(address, prefix)?)));
+            }
             ["stats", name] => return self.stats(name),
             _ => return Err("no such command".into()),
         }
         Ok(done)
     }
 
-    fn ask(&mut self, verb: &str, name: &str, cost: u64, id: Option<&str>) -> Result<String> {
-        let said = |admitted| (if admitted { "allowed" } else { "refused" }).to_owned();
-        match self.limiters.get(name).ok_or("no such limiter")? {
-            Limiter::Rate(limiter) if verb == "try" => Ok(said(limiter.try_acquire_n(cost)?)),
-            Limiter::Rate(limiter) => {
-                let decision = if verb == "decide" { limiter.decide_n(cost)? } else { limiter.peek_n(cost)? };
-                let figures = figures(&decision);
-                if let Some(id) = id {
-                    self.decisions.insert(id.to_owned(), decision);
-                }
-                Ok(figures)
-            }
-            Limiter::Concurrency(limiter) => {
-                let permit = limiter.try_acquire_raw(cost)?.ok();
-                let answer = said(permit.is_some());
-                if let Some(id) = id {
-                    self.permits.insert(id.to_owned(), (name.to_owned(), permit));
-                }
-                Ok(answer)
-            }
+    /// Keyed if there is `max_keys=`.
+    fn rate_limiter(&self, quotas: impl IntoQuotas, words: &[&str]) -> Result<Limiter> {
+        let Some(max_keys) = value(words, "max_keys") else {
+            return Ok(Limiter::Rate(Box::new(RateLimiter::with_clock(quotas, &self.clock)?)));
+        };
+        let mut options = KeyedRateOptions::new().max_keys(max_keys.parse()?).clock(&self.clock);
+        if let Some(name) = value(words, "when_full") {
+            options = options.when_full(name.parse()?);
         }
+        Ok(Limiter::KeyedRate(Box::new(options.build(quotas)?)))
+    }
+
+    fn concurrency_limiter(&self, words: &[&str]) -> Result<Limiter> {
+        let limit = value(words, "limit").ok_or("limit")?.parse()?;
+        if let Some(max_keys) = value(words, "max_keys") {
+            let options = KeyedConcurrencyOptions::new().max_keys(max_keys.parse()?);
+            return Ok(Limiter::KeyedConcurrency(Box::new(options.build(limit)?)));
+        }
+        let tracked = value(words, "track_hold_time") == Some("1");
+        let options = ConcurrencyOptions::new().track_hold_time(tracked).clock(&self.clock);
+        Ok(Limiter::Concurrency(Box::new(options.build(limit)?)))
+    }
+
+    fn ask(&mut self, verb: &str, name: &str, key: Option<Vec<u8>>, cost: u64, id: Option<&str>) -> Result<String> {
+        let decision = match (self.limiter(name)?, key) {
+            (Limiter::Rate(limiter), None) => match verb {
+                "try" => return Ok(said(limiter.try_acquire_n(cost)?).to_owned()),
+                "decide" => limiter.decide_n(cost)?,
+                _ => limiter.peek_n(cost)?,
+            },
+            (Limiter::KeyedRate(limiter), Some(key)) => match verb {
+                "try" => return Ok(said(limiter.try_acquire_n(key, cost)?).to_owned()),
+                "decide" => limiter.decide_n(key, cost)?,
+                _ => limiter.peek_n(key, cost)?,
+            },
+            (Limiter::Concurrency(limiter), None) => {
+                let permit = limiter.try_acquire_raw(cost)?.ok();
+                return Ok(self.keep(name, id, permit.is_some(), Held::Plain(permit)));
+            }
+            (Limiter::KeyedConcurrency(limiter), Some(key)) => {
+                let permit = limiter.try_acquire_raw(key, cost)?.ok();
+                return Ok(self.keep(name, id, permit.is_some(), Held::Keyed(permit)));
+            }
+            _ => return Err("a key, for keyed limiters and only for them".into()),
+        };
+        let figures = figures(&decision);
+        if let Some(id) = id {
+            self.decisions.insert(id.to_owned(), decision);
+        }
+        Ok(figures)
+    }
+
+    fn keep(&mut self, name: &str, id: Option<&str>, admitted: bool, held: Held) -> String {
+        if let Some(id) = id {
+            self.permits.insert(id.to_owned(), (name.to_owned(), held));
+        }
+        said(admitted).to_owned()
+    }
+
+    fn ask_many(&self, name: &str, keys: &[Vec<u8>], cost: u64) -> Result<String> {
+        let Limiter::KeyedRate(limiter) = self.limiter(name)? else { return Err("no such keyed rate limiter".into()) };
+        let mut statuses = vec![Status::Denied; keys.len()];
+        limiter.try_acquire_many(keys, cost, &mut statuses)?;
+        let answers: Vec<_> = statuses.iter().map(|status| said(*status == Status::Allowed)).collect();
+        Ok(format!("ok {}", answers.join(",")))
+    }
+
+    fn refund(&self, name: &str, id: &str, key: Option<Vec<u8>>) -> Result<()> {
+        let decision = self.decisions.get(id).ok_or("no such decision")?;
+        match (self.limiter(name)?, key) {
+            (Limiter::Rate(limiter), None) => limiter.refund(decision)?,
+            (Limiter::KeyedRate(limiter), Some(key)) => limiter.refund(key, decision)?,
+            _ => return Err("a rate limiter, with a key if it is keyed".into()),
+        }
+        Ok(())
     }
 
     fn release(&mut self, id: &str, ok: bool) -> Result<()> {
-        let (name, permit) = self.permits.get(id).ok_or("no such permit")?;
-        let limiter = self.concurrency(name)?;
-        let spent = RawPermit { limiter_id: limiter.id(), permits: 0, acquired_at_ns: 0 };
-        limiter.release(permit.as_ref().unwrap_or(&spent), ok)?;
+        let (name, held) = self.permits.get(id).ok_or("no such permit")?;
+        let released = match (self.limiter(name)?, held) {
+            (Limiter::Concurrency(limiter), Held::Plain(permit)) => {
+                let spent = RawPermit { limiter_id: limiter.id(), permits: 0, acquired_at_ns: 0 };
+                limiter.release(permit.as_ref().unwrap_or(&spent), ok)?;
+                Held::Plain(None)
+            }
+            (Limiter::KeyedConcurrency(limiter), Held::Keyed(permit)) => {
+                let spent = RawKeyedPermit { limiter_id: limiter.id(), key_hash: [0; 2], permits: 0 };
+                limiter.release(permit.as_ref().unwrap_or(&spent), ok)?;
+                Held::Keyed(None)
+            }
+            _ => return Err("another limiter has the name by now".into()),
+        };
         let name = name.clone();
-        self.permits.insert(id.to_owned(), (name, None));
+        self.permits.insert(id.to_owned(), (name, released));
         Ok(())
     }
 
     fn stats(&self, name: &str) -> Result<String> {
-        match self.limiters.get(name).ok_or("no such limiter")? {
+        match self.limiter(name)? {
+            Limiter::KeyedRate(limiter) => {
+                let Stats { allowed, denied, evicted_live, capacity, .. } = limiter.stats();
+                Ok(format!("ok allowed={allowed} denied={denied} evicted_live={evicted_live} capacity={capacity}"))
+            }
+            Limiter::KeyedConcurrency(limiter) => {
+                let Stats { limit, allowed, denied, released_ok, released_failed, capacity, .. } = limiter.stats();
+                Ok(format!(
+                    "ok limit={limit} allowed={allowed} denied={denied} released_ok={released_ok} \
+                     released_failed={released_failed} capacity={capacity}"
+                ))
+            }
             Limiter::Rate(limiter) => {
                 let Stats { allowed, denied, .. } = limiter.stats();
                 Ok(format!("ok allowed={allowed} denied={denied}"))
@@ -157,19 +272,13 @@ impl Script {
         }
     }
 
-    fn rate(&self, name: &str) -> Result<&RateLimiter> {
-        match self.limiters.get(name) {
-            Some(Limiter::Rate(limiter)) => Ok(limiter),
-            _ => Err("no such rate limiter".into()),
-        }
+    fn limiter(&self, name: &str) -> Result<&Limiter> {
+        Ok(self.limiters.get(name).ok_or("no such limiter")?)
     }
+}
 
-    fn concurrency(&self, name: &str) -> Result<&ConcurrencyLimiter> {
-        match self.limiters.get(name) {
-            Some(Limiter::Concurrency(limiter)) => Ok(limiter),
-            _ => Err("no such concurrency limiter".into()),
-        }
-    }
+fn said(admitted: bool) -> &'static str {
+    if admitted { "allowed" } else { "refused" }
 }
 
 fn figures(decision: &Decision) -> String {
@@ -210,8 +319,25 @@ fn quota(words: &[&str]) -> Result<Quota> {
     Ok(quota)
 }
 
+fn key_in(words: &[&str]) -> Option<Vec<u8>> {
+    value(words, "key").map(decoded_bytes)
+}
+
+/// What is between commas, each percent-decoded; at least one, which may be empty.
+fn listed(text: &str) -> Vec<Vec<u8>> {
+    text.split(',').map(decoded_bytes).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Percent-decoded text.
 fn decoded(text: &str) -> String {
+    String::from_utf8_lossy(&decoded_bytes(text)).into_owned()
+}
+
+fn decoded_bytes(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
@@ -227,5 +353,5 @@ fn decoded(text: &str) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }

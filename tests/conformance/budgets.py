@@ -8,13 +8,14 @@ from fractions import Fraction
 from math import ceil, floor, inf
 
 NEVER = inf
-ALLOWED, DENIED, EXCEEDS_CAPACITY = "allowed", "denied", "exceeds_capacity"
+ALLOWED, DENIED, EXCEEDS_CAPACITY, KEYS_FULL = "allowed", "denied", "exceeds_capacity", "keys_full"
 
 
 class Budget:
     """What one quota has left. Subclasses say what fits, what is unspent, and when.
 
     They need not think of a limit of 0 or of a cost beyond the capacity: neither reaches `fits`, `wait` or `spend`.
+    Where keys are possible `share` says what part of the capacity is used, for whoever looks for a slot; 0 is at rest.
     """
 
     def __init__(self, quota):
@@ -67,6 +68,9 @@ class TokenBucket(Budget):
     def reset_after(self, now):
         return ceil(self.owed(now))
 
+    def share(self, now):
+        return self.owed(now) / (self.quota.capacity * self.token) if self.quota.limit else Fraction(0)
+
     def spend(self, now, cost):
         self.full_at = now + self.owed(now) + cost * self.token
 
@@ -108,6 +112,10 @@ class FixedWindow(Budget):
     def reset_after(self, now):
         window = self.open_window(now)
         return window[0] + self.quota.period - now if window else 0
+
+    def share(self, now):
+        window = self.open_window(now)
+        return Fraction(window[1], self.quota.limit) if window else Fraction(0)
 
     def spend(self, now, cost):
         window = self.open_window(now)
@@ -173,6 +181,9 @@ class SlidingWindow(Budget):
         previous, current = self.counts(now)
         windows = 2 if current else 1 if previous else 0
         return windows * self.quota.period - now % self.quota.period if windows else 0
+
+    def share(self, now):
+        return Fraction(self.estimate(now)) / self.quota.limit if self.quota.limit else Fraction(0)
 
     def spend(self, now, cost):
         index = now // self.quota.period

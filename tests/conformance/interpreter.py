@@ -5,11 +5,14 @@ usage: python3 interpreter.py FILE...        (the language of the files: docs/de
 
 import sys
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_to_bytes
 
 import model
 from budgets import ALLOWED, NEVER
+from keyed import KeyedConcurrencyLimiter, KeyedRateLimiter, ip_key, key_of
 from quota import Mistake, Quota, parse_list
+
+TABLE_OPTIONS = ("max_keys=", "when_full=")
 
 
 class ScriptFault(Exception):
@@ -19,8 +22,9 @@ class ScriptFault(Exception):
 class Interpreter:
     """The objects of one script. `run` takes a command and returns what follows the line number in the transcript."""
 
-    def __init__(self, rate_limiter=model.RateLimiter):
+    def __init__(self, rate_limiter=model.RateLimiter, keyed_rate_limiter=KeyedRateLimiter):
         self.rate_limiter = rate_limiter
+        self.keyed_rate_limiter = keyed_rate_limiter
         self.clock = model.Clock()
         self.limiters = {}
         self.kept = {}
@@ -39,12 +43,24 @@ class Interpreter:
         return "ok " + "; ".join(map(str, read_quotas([text])))
 
     def do_rate(self, name, *words):
-        self.limiters[name] = self.rate_limiter(self.clock, read_quotas(words))
+        table = read_options(word for word in words if word.startswith(TABLE_OPTIONS))
+        words = [word for word in words if not word.startswith(TABLE_OPTIONS)]
+        if table:
+            max_keys, when_full = int(table["max_keys"]), table.get("when_full", "evict")
+            self.limiters[name] = self.keyed_rate_limiter(
+                self.clock, read_quotas(words), max_keys, when_full, self.rate_limiter
+            )
+        else:
+            self.limiters[name] = self.rate_limiter(self.clock, read_quotas(words))
         return "ok"
 
     def do_conc(self, name, *words):
         options = read_options(words)
-        limiter = model.ConcurrencyLimiter(self.clock, int(options["limit"]))
+        limit = int(options["limit"])
+        if "max_keys" in options:
+            self.limiters[name] = KeyedConcurrencyLimiter(self.clock, limit, int(options["max_keys"]))
+            return "ok"
+        limiter = model.ConcurrencyLimiter(self.clock, limit)
         limiter.reports_hold_time = options.get("track_hold_time") == "1"
         self.limiters[name] = limiter
         return "ok"
@@ -58,27 +74,33 @@ class Interpreter:
         return "ok"
 
     def do_try(self, name, *words):
-        limiter, cost, keep_as = self.call(name, words)
-        if isinstance(limiter, model.RateLimiter):
-            return "allowed" if limiter.decide(cost).status == ALLOWED else "refused"
-        permit = limiter.try_acquire(cost)
+        limiter, arguments, keep_as = self.call(name, words)
+        if isinstance(limiter, (model.RateLimiter, KeyedRateLimiter)):
+            return said(limiter.decide(*arguments).status == ALLOWED)
+        permit = limiter.try_acquire(*arguments)
         if keep_as:
             self.kept[keep_as] = permit
-        return "allowed" if permit.held else "refused"
+        return said(permit.held)
+
+    def do_many(self, name, keys, *words):
+        limiter = self.keyed(name)
+        keys = read_bytes_list(keys, "keys")
+        admitted = limiter.many(keys, int(read_options(words).get("cost", 1)))
+        return "ok " + ",".join(map(said, admitted))
 
     def do_decide(self, name, *words):
-        limiter, cost, keep_as = self.call(name, words)
-        decision = limiter.decide(cost)
+        limiter, arguments, keep_as = self.call(name, words)
+        decision = limiter.decide(*arguments)
         if keep_as:
             self.kept[keep_as] = decision
         return show(decision)
 
     def do_peek(self, name, *words):
-        limiter, cost, _ = self.call(name, words)
-        return show(limiter.peek(cost))
+        limiter, arguments, _ = self.call(name, words)
+        return show(limiter.peek(*arguments))
 
-    def do_refund(self, name, kept):
-        self.limiter(name).refund(self.kept_as(kept))
+    def do_refund(self, name, kept, *words):
+        self.limiter(name).refund(*self.key(name, read_options(words)), self.kept_as(kept))
         return "ok"
 
     def do_release(self, kept, outcome="ok"):
@@ -86,8 +108,8 @@ class Interpreter:
         permit.limiter.release(permit, ok=outcome != "failed")
         return "ok"
 
-    def do_reset(self, name):
-        self.limiter(name).reset()
+    def do_reset(self, name, *words):
+        self.limiter(name).reset(*self.key(name, read_options(words)))
         return "ok"
 
     def do_reconfigure(self, name, *words):
@@ -102,15 +124,45 @@ class Interpreter:
         limiter = self.limiter(name)
         if isinstance(limiter, model.RateLimiter):
             return f"ok allowed={limiter.allowed} denied={limiter.denied}"
+        if isinstance(limiter, KeyedRateLimiter):
+            return "ok " + figures(limiter, ("allowed", "denied", "evicted_live", "capacity"))
+        if isinstance(limiter, KeyedConcurrencyLimiter):
+            names = ("limit", "allowed", "denied", "released_ok", "released_failed", "capacity")
+            return "ok " + figures(limiter, names)
         names = ("limit", "in_flight", "available", "allowed", "denied", "released_ok", "released_failed")
-        figures = [f"{name}={getattr(limiter, name)}" for name in names]
+        text = "ok " + figures(limiter, names)
         if limiter.reports_hold_time:
-            figures += [f"hold_total={sum(limiter.holds)}", f"hold_max={max(limiter.holds)}"]
-        return " ".join(["ok", *figures])
+            text += f" hold_total={sum(limiter.holds)} hold_max={max(limiter.holds)}"
+        return text
+
+    def do_in_flight(self, name, key):
+        return f"ok {self.keyed(name).in_flight(*self.key(name, read_options([key])))}"
+
+    def do_key(self, parts):
+        return "ok " + key_of(read_bytes_list(parts, "parts")).hex()
+
+    def do_ip(self, address, *words):
+        prefix = read_options(words).get("prefix")
+        address = unquote(read_options([address])["address"], errors="strict")
+        return "ok " + ip_key(address, None if prefix is None else int(prefix)).hex()
 
     def call(self, name, words):
+        """The limiter, what it is asked with (a key first if it is keyed), and the name to keep the answer under."""
         options = read_options(words)
-        return self.limiter(name), int(options.get("cost", 1)), options.get("as")
+        return self.limiter(name), (*self.key(name, options), int(options.get("cost", 1))), options.get("as")
+
+    def key(self, name, options):
+        """The key that a keyed limiter must be given and another must not: one or none."""
+        keyed = isinstance(self.limiter(name), (KeyedRateLimiter, KeyedConcurrencyLimiter))
+        if keyed != ("key" in options):
+            raise ScriptFault(f"{name!r} {'needs a' if keyed else 'has no'} key")
+        return (unquote_to_bytes(options["key"]),) if keyed else ()
+
+    def keyed(self, name):
+        limiter = self.limiter(name)
+        if not isinstance(limiter, (KeyedRateLimiter, KeyedConcurrencyLimiter)):
+            raise ScriptFault(f"{name!r} has no keys")
+        return limiter
 
     def limiter(self, name):
         if name not in self.limiters:
@@ -123,8 +175,21 @@ class Interpreter:
         return self.kept[name]
 
 
+def said(admitted):
+    return "allowed" if admitted else "refused"
+
+
+def figures(limiter, names):
+    return " ".join(f"{name}={getattr(limiter, name)}" for name in names)
+
+
 def read_options(words):
     return dict(word.split("=", 1) for word in words)
+
+
+def read_bytes_list(word, name):
+    """`NAME=%XX,%XX`: at least one, which may be empty."""
+    return [unquote_to_bytes(part) for part in read_options([word])[name].split(",")]
 
 
 def read_quotas(words):
@@ -155,7 +220,7 @@ def show(decision):
     )
 
 
-def transcript(path, rate_limiter=model.RateLimiter):
+def transcript(path):
     """The lines that a driver prints for one file."""
     yield f"file {Path(path).name}"
     interpreter = None
@@ -164,7 +229,7 @@ def transcript(path, rate_limiter=model.RateLimiter):
         if not command or command.startswith("#"):
             continue
         if command.startswith("script "):
-            interpreter = Interpreter(rate_limiter)
+            interpreter = Interpreter()
             yield command
             continue
         try:

@@ -5,10 +5,12 @@ Nothing here is fast, atomic or of fixed size. The pinned rules are in docs/desi
 
 from dataclasses import dataclass
 
-from budgets import ALLOWED, BUDGETS, EXCEEDS_CAPACITY
+from budgets import ALLOWED, BUDGETS, DENIED, EXCEEDS_CAPACITY, KEYS_FULL
 from quota import MAX_COUNT, Mistake, check_list, demand
 
 END_OF_TIME_NS = 2**64 - 1
+# Of refusals with the same wait, which goes first.
+REFUSALS = (KEYS_FULL, EXCEEDS_CAPACITY, DENIED)
 
 
 class Clock:
@@ -78,7 +80,7 @@ class RateLimiter:
         refused = [i for i, (status, _) in enumerate(verdicts) if status != ALLOWED]
         if refused:
             # min takes the first of equals, so ties go to the first in the list.
-            named = min(refused, key=lambda i: (-waits[i], verdicts[i][0] != EXCEEDS_CAPACITY))
+            named = min(refused, key=lambda i: (-waits[i], REFUSALS.index(verdicts[i][0])))
         else:
             named = remaining.index(min(remaining))
         return Decision(

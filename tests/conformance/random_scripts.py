@@ -1,6 +1,6 @@
 """Writes random scripts for the conformance run: the same seed gives the same scripts.
 
-usage: python3 random_scripts.py --seed N [--count 1000] --out FILE
+usage: python3 random_scripts.py --seed N [--count 1000] --out FILE        (random_keyed.py: the same with keys)
 
 Each command runs on the model while it is written, so that clocks can be moved to exactly one nanosecond before, at and
 after the instant that a limiter names, and so that commands that hang on less than a core's tick are left out. All
@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from interpreter import Interpreter
 from quota import ALGORITHMS, DAY_NS, LENGTH_NS, MAX_COUNT, Mistake, Quota
-from resolution import Blurred, SharpLimiter
+from resolution import Blurred, SharpKeyedLimiter, SharpLimiter
 
 SECOND_NS = 10**9
 
@@ -100,7 +100,7 @@ class ScriptWriter:
     def __init__(self, rng, name):
         self.rng = rng
         self.lines = [f"script {name}"]
-        self.world = Interpreter(SharpLimiter)
+        self.world = Interpreter(SharpLimiter, SharpKeyedLimiter)
         self.names = 0
 
     def say(self, command):
@@ -326,26 +326,26 @@ class TextScript(ScriptWriter):
 KINDS = ((RateScript, 70), (PermitScript, 14), (TextScript, 10), (LongScript, 6))
 
 
-def scripts(seed, count):
+def scripts(seed, count, kinds=KINDS):
     """The lines of `count` scripts."""
     for number in range(1, count + 1):
         rng = random.Random(f"{seed}/{number}")
-        kind = rng.choices([kind for kind, _ in KINDS], [weight for _, weight in KINDS])[0]
+        kind = rng.choices([kind for kind, _ in kinds], [weight for _, weight in kinds])[0]
         yield from kind(rng, f"random_{number}").write()
 
 
-def write_scripts(path, seed, count):
+def write_scripts(path, seed, count, kinds=KINDS):
     header = f"# random scripts: seed {seed}, count {count}"
-    path.write_text("\n".join([header, *scripts(seed, count), ""]), encoding="utf-8")
+    path.write_text("\n".join([header, *scripts(seed, count, kinds), ""]), encoding="utf-8")
 
 
-def main():
+def main(kinds=KINDS):
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--seed", type=int, required=True)
     arguments.add_argument("--count", type=int, default=1000)
     arguments.add_argument("--out", type=Path, required=True)
     given = arguments.parse_args()
-    write_scripts(given.out, given.seed, given.count)
+    write_scripts(given.out, given.seed, given.count, kinds)
 
 
 if __name__ == "__main__":

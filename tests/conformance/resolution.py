@@ -6,16 +6,22 @@ calls whose answer hangs on less than that, so that every status and every numbe
 """
 
 import copy
+from contextlib import contextmanager
 from fractions import Fraction
-from math import gcd
+from math import ceil, gcd
 
 from budgets import ALLOWED, BUDGETS, TokenBucket
+from keyed import SLOTS, SMALL_TABLE_KEYS, KeyedRateLimiter
 from model import RateLimiter
 
 # Beyond this, times that are rounded up to nanoseconds could differ by more than one.
 MOST_BLUR_NS = Fraction(9, 10)
 # The multiplier that turns nanoseconds into ticks is rounded up, by less than 1/16 tick within the horizon.
 EARLY_TICKS = Fraction(17, 16)
+# A core compares shares as floating-point numbers.
+SHARE_DOUBT = Fraction(1, 2**48)
+# So many slots for each key that counts, in a table that isn't small: then no eight are taken by chance.
+ROOMY = 20
 
 
 class Blurred(Exception):
@@ -138,3 +144,113 @@ class ExactLimiter(SharpLimiter):
     """For hand-written scripts, whose golden transcripts are compared to the nanosecond."""
 
     exact_times = True
+
+
+class SharpKeyedLimiter(KeyedRateLimiter):
+    """The same with keys; built over one of the limiters above.
+
+    It also raises `Blurred` where keys owe as much and are at rest at the same time: then the random places of keys say
+    who goes. And where a refund would have an effect after another key was reset or evicted, since a core may void the
+    grants of some other keys with it.
+    """
+
+    voids = 0
+
+    def tenants(self, index, key):
+        tenants = super().tenants(index, key)
+        if self.capacity > SMALL_TABLE_KEYS:
+            if len(tenants) >= SLOTS and len(tenants) * ROOMY > self.capacity:
+                raise Blurred
+            return tenants
+        counts = [0, 0]
+        for other, limiter in self.by_key.items():
+            if other != key:
+                earliest, latest = self.share_bounds(limiter.budgets[index])
+                counts[0] += earliest > 0
+                counts[1] += latest > 0
+        if counts[0] != counts[1] and counts[1] >= SLOTS:
+            raise Blurred
+        return tenants
+
+    def is_full_for(self, index, key):
+        if self.capacity <= SMALL_TABLE_KEYS and len(self.tenants(index, key)) >= SLOTS:
+            # Then the key has lost its own slot, which is certain only if it was at rest.
+            if self.share_bounds(self.of(key).budgets[index])[1] > 0:
+                raise Blurred
+        return super().is_full_for(index, key)
+
+    def share_bounds(self, budget):
+        now = self.clock.now
+        if not isinstance(budget, TickedBucket) or budget.quota.limit == 0:
+            return budget.share(now), budget.share(now)
+        full = budget.quota.capacity * budget.token
+        return tuple(max(Fraction(0), at - now) / full for at in budget.bounds(now))
+
+    def victim(self, tenants):
+        victim = super().victim(tenants)
+        if any(self.may_go_before(tenants[other], tenants[victim]) for other in tenants if other != victim):
+            raise Blurred
+        return victim
+
+    def may_go_before(self, budget, victim):
+        now = self.clock.now
+        if budget.quota.algorithm == "fixed_window":
+            # Counted in whole tokens and nanoseconds, so as much is as much.
+            return budget.share(now) == victim.share(now) and budget.reset_after(now) == victim.reset_after(now)
+        return self.share_bounds(budget)[0] <= self.share_bounds(victim)[1] + SHARE_DOUBT
+
+    def wait_for_room(self, tenants):
+        if self.fresh.exact_times:
+            rests = [self.rest_bounds(budget) for budget in tenants.values()]
+            if min(earliest for earliest, _ in rests) != min(latest for _, latest in rests):
+                raise Blurred
+        return super().wait_for_room(tenants)
+
+    def rest_bounds(self, budget):
+        now = self.clock.now
+        if not isinstance(budget, TickedBucket):
+            return budget.reset_after(now), budget.reset_after(now)
+        return tuple(ceil(at - now) for at in budget.bounds(now))
+
+    def decide(self, key, cost):
+        voids = self.voids
+        decision = super().decide(key, cost)
+        decision.voids = voids
+        return decision
+
+    def many(self, keys, cost):
+        with self.unchanged_if_blurred():
+            return super().many(keys, cost)
+
+    def reconfigure(self, quotas):
+        with self.unchanged_if_blurred():
+            super().reconfigure(quotas)
+
+    @contextmanager
+    def unchanged_if_blurred(self):
+        figures = {name: getattr(self, name) for name in ("allowed", "denied", "evicted_live", "voids")}
+        limiters = (self.fresh, *self.by_key.values())
+        states = [(limiter, copy.deepcopy(limiter.budgets), limiter.epoch) for limiter in limiters]
+        try:
+            yield
+        except Blurred:
+            vars(self).update(figures)
+            for limiter in self.by_key.values():
+                limiter.reset()
+            for limiter, budgets, epoch in states:
+                limiter.budgets, limiter.epoch = budgets, epoch
+            raise
+
+    def void(self, key):
+        super().void(key)
+        self.voids += 1
+
+    def refund(self, key, decision):
+        grant, budgets = decision.grant, self.of(key).budgets
+        before = copy.deepcopy(budgets)
+        super().refund(key, decision)
+        has_effect = list(map(vars, before)) != list(map(vars, budgets))
+        if has_effect and self.voids != decision.voids:
+            decision.grant = grant
+            self.of(key).budgets = before
+            raise Blurred

@@ -1,10 +1,13 @@
 """Compares every language's driver with the golden transcripts, with the naive model and with one another.
 
-usage: python3 run.py [--driver LANG=COMMAND]... [--seed N] [--count 1000] [--update-golden]
+usage: python3 run.py [--driver LANG=COMMAND]... [--keyed LANG]... [--seed N] [--count 1000] [--update-golden]
 
 COMMAND is split as a shell does and gets all vector files as arguments; each driver runs once. On hand-written vectors
 all drivers and the model must print the golden transcripts. On random scripts all drivers must print the same, and the
 same as the model but for 1 ns in retry_after and reset_after: a core counts in ticks of up to 1 ns (resolution.py).
+
+What has keys (vectors/keyed/ and random scripts) goes to the drivers of the languages that are named by --keyed. The
+others must fail on it: a driver that has learnt keys and isn't named is a failure, so none is forgotten.
 """
 
 import argparse
@@ -17,10 +20,12 @@ from itertools import zip_longest
 from pathlib import Path
 
 from interpreter import transcript
+from random_keyed import KEYED_KINDS
 from random_scripts import write_scripts
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 GOLDEN = VECTORS / "golden"
+KEYED = "keyed"
 TIMEOUT_SECONDS = 300
 SHOWN_DIFFERENCES = 5
 TOLERANT = ("retry_after=", "reset_after=")
@@ -112,27 +117,44 @@ def run_driver(command, files):
     return transcripts, problems
 
 
+def all_vectors():
+    """Those without keys, and those with."""
+    return sorted(VECTORS.glob("*.txt")), sorted((VECTORS / KEYED).glob("*.txt"))
+
+
+def golden_of(vector):
+    return GOLDEN / vector.relative_to(VECTORS)
+
+
 def read_golden(vector):
-    golden = GOLDEN / vector.name
+    golden = golden_of(vector)
     return golden.read_text(encoding="utf-8").splitlines() if golden.exists() else []
 
 
+def stale_golden(vectors):
+    return sorted(set(GOLDEN.rglob("*.txt")) - {golden_of(vector) for vector in vectors})
+
+
 def update_golden(vectors):
-    GOLDEN.mkdir(exist_ok=True)
-    for stale in {path.name for path in GOLDEN.glob("*.txt")} - {vector.name for vector in vectors}:
-        (GOLDEN / stale).unlink()
+    for stale in stale_golden(vectors):
+        stale.unlink()
     for vector in vectors:
-        (GOLDEN / vector.name).write_text("\n".join([*transcript(vector), ""]), encoding="utf-8")
+        golden_of(vector).parent.mkdir(parents=True, exist_ok=True)
+        golden_of(vector).write_text("\n".join([*transcript(vector), ""]), encoding="utf-8")
     print(f"{len(vectors)} golden transcripts written from the model")
 
 
-def compare(vectors, drivers, random_file):
-    report = Report()
+def check_model(report, vectors):
     for vector in vectors:
         report.check(f"model: {vector.name}", differences(vector, list(transcript(vector)), read_golden(vector), equal))
-    stale = {path.name for path in GOLDEN.glob("*.txt")} - {vector.name for vector in vectors}
-    report.check("golden transcripts without a vector file", sorted(stale))
+    names = [vector.name for vector in vectors]
+    report.check("two vector files of one name", sorted({name for name in names if names.count(name) > 1}))
+    stale = [str(path.relative_to(GOLDEN)) for path in stale_golden(vectors)]
+    report.check("golden transcripts without a vector file", stale)
 
+
+def compare(report, vectors, drivers, random_file):
+    """Runs each driver over all the files."""
     model_random = list(transcript(random_file))
     first = None
     for language, command in drivers:
@@ -147,17 +169,27 @@ def compare(vectors, drivers, random_file):
             report.check(f"{language}: {vector.name}", differences(vector, got, read_golden(vector), equal))
         got = transcripts.get(random_file.name, [])
         report.check(
-            f"{language}: random scripts against the model",
+            f"{language}: {random_file.name} against the model",
             differences(random_file, got, model_random, equal_within_1_ns),
         )
         if first is None:
             first = (language, got)
         else:
             report.check(
-                f"{language}: random scripts against {first[0]}", differences(random_file, got, first[1], equal)
+                f"{language}: {random_file.name} against {first[0]}", differences(random_file, got, first[1], equal)
             )
-        print(f"{language}: {lines} golden and {len(got)} random lines compared ({seconds:.1f} s)", flush=True)
-    return report
+        print(
+            f"{language}: {lines} golden lines and {len(got)} of {random_file.name} compared ({seconds:.1f} s)",
+            flush=True,
+        )
+
+
+def check_not_named(report, vectors, drivers):
+    """A driver that isn't named by --keyed knows no keys."""
+    for language, command in drivers:
+        transcripts, problems = run_driver(command, vectors)
+        knows = not problems or any(transcripts.get(vector.name) == read_golden(vector) for vector in vectors)
+        report.check(f"{language} isn't named by --keyed", ["but its driver knows keyed vectors"] if knows else [])
 
 
 def driver_option(text):
@@ -170,18 +202,28 @@ def driver_option(text):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--driver", type=driver_option, action="append", default=[], metavar="LANG=COMMAND")
+    arguments.add_argument("--keyed", action="append", default=[], metavar="LANG", help="whose driver knows keys")
     arguments.add_argument("--seed", type=int, default=int(time.time()))
-    arguments.add_argument("--count", type=int, default=1000, help="random scripts")
+    arguments.add_argument("--count", type=int, default=1000, help="random scripts, and as many keyed ones")
     arguments.add_argument("--update-golden", action="store_true", help="write the golden transcripts from the model")
     given = arguments.parse_args()
-    vectors = sorted(VECTORS.glob("*.txt"))
+    unknown = set(given.keyed) - {language for language, _ in given.driver}
+    if unknown:
+        arguments.error(f"--keyed without a --driver: {', '.join(sorted(unknown))}")
+    plain, keyed = all_vectors()
     if given.update_golden:
-        update_golden(vectors)
+        update_golden([*plain, *keyed])
     print(f"{given.count} random scripts; the same again with --seed {given.seed} --count {given.count}")
+    report = Report()
+    check_model(report, [*plain, *keyed])
+    named = [driver for driver in given.driver if driver[0] in given.keyed]
     with tempfile.TemporaryDirectory() as folder:
-        random_file = Path(folder) / "random.txt"
+        random_file, random_keyed_file = Path(folder) / "random.txt", Path(folder) / "random_keyed.txt"
         write_scripts(random_file, given.seed, given.count)
-        report = compare(vectors, given.driver, random_file)
+        write_scripts(random_keyed_file, given.seed, given.count, KEYED_KINDS)
+        compare(report, plain, given.driver, random_file)
+        compare(report, keyed, named, random_keyed_file)
+    check_not_named(report, keyed, [driver for driver in given.driver if driver not in named])
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed else 0
 

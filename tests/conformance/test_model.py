@@ -3,15 +3,19 @@
 usage: python3 -m unittest discover -s tests/conformance
 """
 
+import sys
 import unittest
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from interpreter import Interpreter, ScriptFault
 from model import Clock
 from quota import Mistake, Quota, parse_list
+from random_keyed import KEYED_KINDS
 from random_scripts import scripts
-from resolution import Blurred, ExactLimiter, SharpLimiter
-from run import differences, equal, equal_within_1_ns
+from resolution import Blurred, ExactLimiter, SharpKeyedLimiter, SharpLimiter
+from run import GOLDEN, Report, check_not_named, differences, equal, equal_within_1_ns
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 SECOND = 10**9
@@ -186,10 +190,12 @@ class ResolutionTest(unittest.TestCase):
         self.assertEqual(answers(*commands, rate_limiter=ExactLimiter), ["allowed", "refused", "allowed"])
 
     def test_no_committed_script_hangs_on_less_than_a_tick(self):
-        for vector in sorted(VECTORS.glob("*.txt")):
+        for vector in sorted(VECTORS.rglob("*.txt")):
+            if GOLDEN in vector.parents:
+                continue
             for number, line in enumerate(vector.read_text(encoding="utf-8").splitlines(), start=1):
                 if line.startswith("script "):
-                    world = Interpreter(ExactLimiter)
+                    world = Interpreter(ExactLimiter, SharpKeyedLimiter)
                 elif line and not line.startswith("#"):
                     with self.subTest(f"{vector.name}:{number}: {line}"):
                         world.run(line)
@@ -199,10 +205,11 @@ class RandomScriptsTest(unittest.TestCase):
     def test_the_same_seed_gives_the_same_scripts(self):
         self.assertEqual(list(scripts(5, 20)), list(scripts(5, 20)))
         self.assertNotEqual(list(scripts(5, 20)), list(scripts(6, 20)))
+        self.assertEqual(list(scripts(5, 20, KEYED_KINDS)), list(scripts(5, 20, KEYED_KINDS)))
 
     def test_they_reach_every_command_status_and_mistake(self):
         seen = set()
-        for line in scripts(1, 300):
+        for line in (*scripts(1, 300), *scripts(1, 300, KEYED_KINDS)):
             if line.startswith("script "):
                 world = Interpreter()
                 continue
@@ -210,7 +217,7 @@ class RandomScriptsTest(unittest.TestCase):
             seen |= {line.split()[0], answer[0], " ".join(answer[:2])}
         for verb in (name.removeprefix("do_") for name in dir(Interpreter) if name.startswith("do_")):
             self.assertIn(verb, seen)
-        for status in ("allowed", "refused", "denied", "exceeds_capacity"):
+        for status in ("allowed", "refused", "denied", "exceeds_capacity", "keys_full"):
             self.assertIn(status, seen)
         for argument in (
             "limit",
@@ -223,6 +230,10 @@ class RandomScriptsTest(unittest.TestCase):
             "permits",
             "decision",
             "permit",
+            "algorithm",
+            "max_keys",
+            "address",
+            "prefix",
         ):
             self.assertIn(f"error {argument}", seen)
 
@@ -249,6 +260,22 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual(len(differences(source, ["1 ok", "2 ok"], ["1 ok"], equal)), 1)
         self.assertEqual(len(differences(source, ["1 ok"], ["1 ok", "2 ok", "3 ok"], equal)), 2)
         self.assertEqual(len(differences(source, [], ["1 ok"], equal)), 1)
+
+
+class NamedTest(unittest.TestCase):
+    def problems_of(self, command):
+        report = Report()
+        vector = VECTORS / "keyed" / "keys.txt"
+        with redirect_stdout(StringIO()):
+            check_not_named(report, [vector], [("other", command)])
+        return report.failed
+
+    def test_a_driver_that_knows_keys_must_be_named(self):
+        interpreter = Path(__file__).parent / "interpreter.py"
+        self.assertEqual(self.problems_of(f"{sys.executable} {interpreter}"), 1)
+
+    def test_one_that_fails_on_keys_need_not(self):
+        self.assertEqual(self.problems_of("false"), 0)
 
 
 if __name__ == "__main__":

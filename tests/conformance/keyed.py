@@ -1,0 +1,215 @@
+"""The naive model with keys: a limiter of its own for each key, in a dictionary, and who must go when a table is full.
+
+A table of at most three keys has eight slots that every key may take; of a larger one a script never uses so much that
+its size can be seen. The pinned rules are in docs/design.md, sections 5 and 12.
+"""
+
+import copy
+import ipaddress
+
+from budgets import ALLOWED, KEYS_FULL
+from model import ConcurrencyLimiter, Permit, RateLimiter
+from quota import MAX_COUNT, MAX_PERIOD_NS, Mistake, check_list, demand
+
+DEFAULT_MAX_KEYS = 100_000
+MOST_KEYS = 2**32
+# A table for so few keys is two lines of four slots, and those are the lines of every key.
+SMALL_TABLE_KEYS = 3
+SLOTS = 8
+
+# What fits into a slot beside the tag of a key: the bits of what is used, and of the number of a window.
+USED_BITS = {("fixed_window", "first"): 24, ("fixed_window", "clock"): 32, ("sliding_window", "first"): 24}
+WINDOW_BITS = {("fixed_window", "clock"): 40, ("sliding_window", "first"): 32}
+
+
+def check_keyed(quotas):
+    """Raises as `check_list`, or if a quota can't be counted for each key."""
+    check_list(quotas)
+    for quota in quotas:
+        if quota.algorithm == "sliding_log":
+            raise Mistake("algorithm", quota.algorithm, "an algorithm whose state is of fixed size")
+        kind = quota.algorithm, quota.anchor
+        if kind in USED_BITS:
+            demand("limit", quota.limit, 0, 2 ** USED_BITS[kind] - 1)
+        if kind in WINDOW_BITS:
+            demand("period", quota.period, MAX_PERIOD_NS // (2 ** WINDOW_BITS[kind] - 1) + 1, MAX_PERIOD_NS)
+
+
+class NoRoom:
+    """Stands for the budget of a new key that finds no slot."""
+
+    def __init__(self, quota, wait):
+        self.quota = quota
+        self.wait = wait
+
+    def verdict(self, _now, _cost):
+        return KEYS_FULL, self.wait
+
+    def remaining(self, _now):
+        return 0
+
+    def reset_after(self, _now):
+        return 0
+
+
+class KeyedRateLimiter:
+    """One or more quotas for each key; a table for each quota."""
+
+    def __init__(self, clock, quotas, max_keys=DEFAULT_MAX_KEYS, when_full="evict", rate_limiter=RateLimiter):
+        check_keyed(quotas)
+        demand("max_keys", max_keys, 1, MOST_KEYS)
+        self.clock = clock
+        self.capacity = max_keys
+        self.when_full = when_full
+        # Of a key that was never seen.
+        self.fresh = rate_limiter(clock, quotas)
+        self.by_key = {}
+        self.allowed = 0
+        self.denied = 0
+        self.evicted_live = 0
+
+    def of(self, key):
+        if key not in self.by_key:
+            self.by_key[key] = copy.copy(self.fresh)
+            self.by_key[key].reset()
+        return self.by_key[key]
+
+    def tenants(self, index, key):
+        """The budgets of the other keys that owe something of the quota `index`."""
+        budgets = {other: limiter.budgets[index] for other, limiter in self.by_key.items() if other != key}
+        return {other: budget for other, budget in budgets.items() if budget.share(self.clock.now) > 0}
+
+    def is_full_for(self, index, key):
+        """Whether the key needs a slot and all are taken by keys that owe something."""
+        if self.capacity > SMALL_TABLE_KEYS or self.of(key).budgets[index].share(self.clock.now) > 0:
+            return False
+        return len(self.tenants(index, key)) == SLOTS
+
+    def victim(self, tenants):
+        """The key that owes the smallest share; of several the one that is at rest first."""
+        now = self.clock.now
+        return min(tenants, key=lambda key: (tenants[key].share(now), tenants[key].reset_after(now)))
+
+    def wait_for_room(self, tenants):
+        return min(budget.reset_after(self.clock.now) for budget in tenants.values())
+
+    def peek(self, key, cost):
+        demand("cost", cost, 1, MAX_COUNT)
+        seen = copy.copy(self.of(key))
+        seen.budgets = [self.seen(index, key, cost) for index in range(len(seen.budgets))]
+        return seen.peek(cost)
+
+    def seen(self, index, key, cost):
+        budget = self.of(key).budgets[index]
+        # A call that the quota itself refuses needs no slot.
+        fits = budget.verdict(self.clock.now, cost)[0] == ALLOWED
+        if fits and self.when_full == "deny_new" and self.is_full_for(index, key):
+            return NoRoom(budget.quota, self.wait_for_room(self.tenants(index, key)))
+        return budget
+
+    def decide(self, key, cost):
+        decision = self.peek(key, cost)
+        if decision.status != ALLOWED:
+            self.denied += 1
+            return decision
+        limiter = self.of(key)
+        full = [index for index in range(len(limiter.budgets)) if self.is_full_for(index, key)]
+        victims = [(index, self.victim(self.tenants(index, key))) for index in full]
+        for index, victim in victims:
+            self.evict(index, victim)
+        self.allowed += 1
+        return limiter.decide(cost)
+
+    def evict(self, index, key):
+        limiter = self.of(key)
+        limiter.budgets[index] = type(limiter.budgets[index])(limiter.budgets[index].quota)
+        self.evicted_live += 1
+        self.void(key)
+
+    def void(self, key):
+        """What was granted to the key before can't be refunded to any effect."""
+        self.of(key).epoch += 1
+
+    def many(self, keys, cost):
+        demand("cost", cost, 1, MAX_COUNT)
+        return [self.decide(key, cost).status == ALLOWED for key in keys]
+
+    def refund(self, key, decision):
+        self.of(key).refund(decision)
+
+    def reset(self, key):
+        self.of(key).reset()
+        self.void(key)
+
+    def reconfigure(self, quotas):
+        check_keyed(quotas)
+        for limiter in (self.fresh, *self.by_key.values()):
+            limiter.reconfigure(quotas)
+
+
+class KeyedConcurrencyLimiter:
+    """Lends permits of each key. A key with permits out keeps its slot."""
+
+    def __init__(self, clock, limit, max_keys=DEFAULT_MAX_KEYS):
+        self.clock = clock
+        self.by_key = {}
+        self.set_limit(limit)
+        demand("max_keys", max_keys, 1, MOST_KEYS)
+        self.capacity = max_keys
+        self.allowed = 0
+        self.denied = 0
+
+    def of(self, key):
+        return self.by_key.setdefault(key, ConcurrencyLimiter(self.clock, self.limit))
+
+    def set_limit(self, limit):
+        demand("limit", limit, 0, 2**31 - 1)
+        self.limit = limit
+        for limiter in self.by_key.values():
+            limiter.set_limit(limit)
+
+    def in_flight(self, key):
+        return self.of(key).in_flight
+
+    def has_room(self, key):
+        holders = [other for other, limiter in self.by_key.items() if other != key and limiter.in_flight > 0]
+        return self.capacity > SMALL_TABLE_KEYS or len(holders) < SLOTS
+
+    def try_acquire(self, key, permits):
+        demand("permits", permits, 1, MAX_COUNT)
+        limiter = self.of(key)
+        if self.has_room(key):
+            permit = limiter.try_acquire(permits)
+        else:
+            permit = Permit(limiter, permits, self.clock.now, held=False)
+        self.allowed += permit.held
+        self.denied += not permit.held
+        return permit
+
+    @property
+    def released_ok(self):
+        return sum(limiter.released_ok for limiter in self.by_key.values())
+
+    @property
+    def released_failed(self):
+        return sum(limiter.released_failed for limiter in self.by_key.values())
+
+
+def key_of(parts):
+    """Each part behind its length in eight bytes, the least significant first."""
+    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+
+def ip_key(text, prefix=None):
+    """The address in network order, with zeros behind the prefix: by default 32 bits of IPv4 and 64 of IPv6."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise Mistake("address", repr(text), "an IPv4 or IPv6 address") from None
+    if getattr(address, "scope_id", None) is not None:
+        raise Mistake("address", repr(text), "an address without a zone")
+    address = getattr(address, "ipv4_mapped", None) or address
+    if prefix is None:
+        prefix = 32 if address.version == 4 else 64
+    demand("prefix", prefix, 0, address.max_prefixlen)
+    return ipaddress.ip_network((address, prefix), strict=False).network_address.packed
