@@ -173,10 +173,10 @@ class SharpKeyedLimiter(KeyedRateLimiter):
         return tenants
 
     def is_full_for(self, index, key):
-        if self.capacity <= SMALL_TABLE_KEYS and len(self.tenants(index, key)) >= SLOTS:
-            # Then the key has lost its own slot, which is certain only if it was at rest.
-            if self.share_bounds(self.of(key).budgets[index])[1] > 0:
-                raise Blurred
+        has_no_slot = self.capacity <= SMALL_TABLE_KEYS and len(self.tenants(index, key)) >= SLOTS
+        # That the key has lost its own is certain only if it was at rest.
+        if has_no_slot and self.share_bounds(self.of(key).budgets[index])[1] > 0:
+            raise Blurred
         return super().is_full_for(index, key)
 
     def share_bounds(self, budget):
