@@ -3,7 +3,8 @@
  * ========
  *
  * In-process limiters, exact and fast. *Rate limiters* spend tokens that come back with time ("at most 100 a second");
- * *concurrency limiters* lend permits that the caller gives back ("at most 4 at once").
+ * *concurrency limiters* lend permits that the caller gives back ("at most 4 at once"). Keyed ones do so for each key on
+ * its own, such as an address, a user or a path.
  *
  *     #include <stdio.h>
  *     #include <string.h>
@@ -34,12 +35,13 @@
  *   return TIDEGATE_ERROR_NULL_POINTER for a pointer that must not be NULL, TIDEGATE_ERROR_MEMORY for one that is not
  *   aligned for its type, and TIDEGATE_ERROR_PANIC after a fault inside the library, which stays usable.
  * - Threads. Every function may be called from any thread at any time, also on one and the same object, except that an
- *   object must not be used once its last owner has freed it. No function waits for others, and none calls back.
+ *   object must not be used once its last owner has freed it. No function waits for tokens or permits, and none
+ *   calls back.
  * - Units. Times are whole nanoseconds and say so in their names, `_ns`. Tokens and permits are whole numbers from 1 to
  *   TIDEGATE_MAX_COST.
- * - Structs that the caller fills begin with `struct_size`, to be set to their sizeof; everything else that is not
- *   needed is 0, which means the default. A program that was compiled against an older or newer header stays valid:
- *   what the smaller struct lacks counts as 0, and what the library doesn't know must be 0.
+ * - Structs that the caller fills, but for tidegate_key, begin with `struct_size`, to be set to their sizeof; everything
+ *   else that is not needed is 0, which means the default. A program that was compiled against an older or newer header
+ *   stays valid: what the smaller struct lacks counts as 0, and what the library doesn't know must be 0.
  * - Texts are UTF-8. Those that go in are a pointer and a length and need no NUL.
  * - Error texts. A function that builds or reads something takes a buffer `error` of `error_size` bytes. If, and only
  *   if, it returns below 0, it writes there `ARGUMENT: got VALUE; allowed: WHAT`, ended by a NUL and cut between two
@@ -88,7 +90,7 @@ extern "C" {
 /** As many callers wait as may. Pinned for functions to come. since 1 */
 #define TIDEGATE_QUEUE_FULL 5
 
-/** No slot is free for a new key. Pinned for functions to come. since 1 */
+/** No room for a new key (keyed limiters); nothing was taken. since 1 */
 #define TIDEGATE_KEYS_FULL 6
 
 /** The wait was cancelled. Pinned for functions to come. since 1 */
@@ -112,7 +114,7 @@ extern "C" {
 /** An option, a quota or a text is not acceptable, or a buffer is too small. since 1 */
 #define TIDEGATE_ERROR_OPTION -3
 
-/** A key is not acceptable. Pinned for functions to come. since 1 */
+/** A key, or a part of one, is NULL though its size is not 0. since 1 */
 #define TIDEGATE_ERROR_KEY -4
 
 /** A cost or number of permits is not 1 to TIDEGATE_MAX_COST. since 1 */
@@ -121,13 +123,13 @@ extern "C" {
 /** A permit is spent, was never granted, or is of another limiter. since 1 */
 #define TIDEGATE_ERROR_PERMIT -6
 
-/** A decision granted nothing, was refunded before, or is of another limiter. since 1 */
+/** A decision granted nothing, was refunded before, or is of another limiter or key. since 1 */
 #define TIDEGATE_ERROR_DECISION -7
 
 /** A ticket is stale or of another limiter. Pinned for functions to come. since 1 */
 #define TIDEGATE_ERROR_TICKET -8
 
-/** A pointer is not aligned for its type, or a length is more than memory can hold. since 1 */
+/** A pointer is not aligned for its type, or a length or max_keys is more than memory can hold. since 1 */
 #define TIDEGATE_ERROR_MEMORY -9
 
 /** The object cannot do that, such as a monotonic clock that is told the time. since 1 */
@@ -185,6 +187,12 @@ typedef struct tidegate_clock tidegate_clock;
 
 /** Lends permits that the caller gives back. See "Concurrency limiters". since 1 */
 typedef struct tidegate_concurrency_limiter tidegate_concurrency_limiter;
+
+/** Lends permits of each key that the caller gives back. See "Keyed concurrency limiters". since 1 */
+typedef struct tidegate_keyed_concurrency_limiter tidegate_keyed_concurrency_limiter;
+
+/** Spends tokens of each key that come back with time. See "Keyed rate limiters". since 1 */
+typedef struct tidegate_keyed_rate_limiter tidegate_keyed_rate_limiter;
 
 /** Spends tokens that come back with time. See "Rate limiters". since 1 */
 typedef struct tidegate_rate_limiter tidegate_rate_limiter;
@@ -313,7 +321,7 @@ void tidegate_rate_limiter_free(tidegate_rate_limiter *limiter);
 
 /** The answer to one call. 128 bytes, and never more. Belongs to the caller, who may copy and drop it at will. since 1 */
 typedef struct tidegate_decision {
-    /** TIDEGATE_ALLOWED, TIDEGATE_DENIED or TIDEGATE_EXCEEDS_CAPACITY. */
+    /** TIDEGATE_ALLOWED, TIDEGATE_DENIED or TIDEGATE_EXCEEDS_CAPACITY; of keyed limiters also TIDEGATE_KEYS_FULL. */
     int32_t status;
     /**
      * Which quota of the limiter's list the decision names, from 0: on refusal the one with the longest retry_after_ns,
@@ -339,8 +347,10 @@ typedef struct tidegate_decision {
     uint64_t granted_at_ns;
     /** For tidegate_rate_limiter_refund(): how often the limiter had been reset by then. */
     uint64_t reset_count;
+    /** For tidegate_keyed_rate_limiter_refund(): which key, as that limiter knows it; else 0. */
+    uint64_t key_hash;
     /** All 0. */
-    uint64_t reserved[7];
+    uint64_t reserved[6];
 } tidegate_decision;
 
 /**
@@ -704,7 +714,7 @@ typedef struct tidegate_stats {
     uint64_t available;
     /** Callers that wait now; 0 in ABI 1. */
     uint64_t waiting;
-    /** Live keys that were given up for others; 0 in ABI 1. */
+    /** Keys that were forgotten for new ones though they owed something (keyed rate limiters). */
     uint64_t evicted_live;
     /** Releases with ok (concurrency limiters). */
     uint64_t released_ok;
@@ -714,8 +724,15 @@ typedef struct tidegate_stats {
     uint64_t hold_time_total_ns;
     /** How long the longest-held permit was held; only with TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME. */
     uint64_t hold_time_max_ns;
+    /**
+     * Keys that owe something, or have permits out, now (keyed limiters). Of keyed rate limiters about: exact up to a
+     * max_keys of some 6,000, else from a sample.
+     */
+    uint64_t live_keys;
+    /** For how many such keys there is room (keyed limiters). */
+    uint64_t capacity;
     /** All 0. */
-    uint64_t reserved[19];
+    uint64_t reserved[17];
 } tidegate_stats;
 
 /**
@@ -733,6 +750,508 @@ int32_t tidegate_rate_limiter_stats(const tidegate_rate_limiter *limiter,
  */
 int32_t tidegate_concurrency_limiter_stats(const tidegate_concurrency_limiter *limiter,
                                            struct tidegate_stats *stats_out);
+
+
+/*
+ * Keys
+ * ====
+ *
+ * Keyed limiters keep a budget for each key. A key is any bytes: an address, a user, a path; a pointer and a size,
+ * read only during the call. NULL with a size of 0 is the empty key, which is a key like any other.
+ *
+ * Keys are not stored: a table of fixed size holds a tag of each one's hash, 40 bytes for each key of `max_keys` in all,
+ * whatever the keys are. A key that owes nothing takes no room. Two keys are taken for one by chance, at most once in
+ * 10^11 look-ups of a key that is not there (gcra, permits: 10^15).
+ *
+ * One key of several parts, such as a user and a path, wants tidegate_key_of(): put one behind the other, "a" and "bc"
+ * would be "ab" and "c".
+ */
+
+/** How many keys have room unless asked otherwise. since 1 */
+#define TIDEGATE_DEFAULT_MAX_KEYS 100000
+
+/** The largest max_keys: 2^32. since 1 */
+#define TIDEGATE_MAX_KEYS 4294967296
+
+/** The largest key that tidegate_ip_key() makes, in bytes. since 1 */
+#define TIDEGATE_IP_KEY_SIZE 16
+
+/** The prefix for tidegate_ip_key() that means 32 for IPv4 and 64 for IPv6. since 1 */
+#define TIDEGATE_DEFAULT_PREFIX -1
+
+/** A key, or a part of one, where several are told at once. 16 bytes, and never more. since 1 */
+typedef struct tidegate_key {
+    /** Its bytes; NULL only with a size of 0. */
+    const void *data;
+    /** How many bytes; any number. */
+    size_t size;
+} tidegate_key;
+
+/**
+ * Makes one key of several parts, such that other parts never make the same key: each part is preceded by its size, in
+ * eight bytes, the least significant first. The key's size is thus 8 times `count` and the sizes of all parts.
+ *
+ * `out` is a buffer of `out_size` bytes; `*size_out` receives the size of the key. With NULL for `out` and 0 for
+ * `out_size` only the size is told.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_KEY if a part is NULL though its size is not 0; TIDEGATE_ERROR_OPTION if the
+ * buffer is too small.
+ *
+ * since 1
+ */
+int32_t tidegate_key_of(const struct tidegate_key *parts,
+                        size_t count,
+                        void *out,
+                        size_t out_size,
+                        size_t *size_out);
+
+/**
+ * Makes the key of a network address, from its text: the address with all bits behind the prefix zero, as bytes in
+ * network order, four or sixteen.
+ *
+ * An IPv4 address that is written as IPv6 ("::ffff:203.0.113.7") is the IPv4 address. With TIDEGATE_DEFAULT_PREFIX IPv4
+ * counts whole, and IPv6 by its first 64 bits, since whoever has one address of a /64 has them all.
+ *
+ * `out` is a buffer of TIDEGATE_IP_KEY_SIZE bytes; `*size_out` receives the size of the key.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the text is no address, or the prefix is longer than the address: over
+ * 32 for IPv4, over 128 for IPv6.
+ *
+ * since 1
+ */
+int32_t tidegate_ip_key(const char *address,
+                        size_t length,
+                        int32_t prefix,
+                        void *out,
+                        size_t *size_out,
+                        char *error,
+                        size_t error_size);
+
+
+/*
+ * Keyed rate limiters
+ * ===================
+ *
+ * A rate limiter with a budget for each key, in memory that doesn't grow:
+ *
+ *     const char *client = "203.0.113.7";
+ *     tidegate_keyed_rate_limiter *limiter;
+ *     tidegate_keyed_rate_limiter_parse("5/s", 3, NULL, &limiter, NULL, 0);
+ *     if (tidegate_keyed_rate_limiter_try_acquire(limiter, client, strlen(client), 1) == TIDEGATE_ALLOWED) {
+ *         puts("go ahead");
+ *     }
+ *
+ * If more keys than there is room for owe something at once, `when_full` says what happens to a new one. Evicting
+ * forgets the key that owes the smallest share of its quota. With a limit or burst of 1 every key owes as much, and in
+ * a flood of keys that use up their bursts at once nearly so: there TIDEGATE_WHEN_FULL_DENY_NEW is the safe choice.
+ *
+ * Quotas are those of rate limiters but for sliding_log, which has no fixed size.
+ */
+
+/** The default: evict. since 1 */
+#define TIDEGATE_WHEN_FULL_DEFAULT 0
+
+/** Forget the key that owes the smallest share of its quota; it starts afresh when it comes again. since 1 */
+#define TIDEGATE_WHEN_FULL_EVICT 1
+
+/** Refuse the new key with TIDEGATE_KEYS_FULL. since 1 */
+#define TIDEGATE_WHEN_FULL_DENY_NEW 2
+
+/** How to make a keyed rate limiter. 64 bytes. since 1 */
+typedef struct tidegate_keyed_rate_limiter_options {
+    /** sizeof(tidegate_keyed_rate_limiter_options). */
+    uint32_t struct_size;
+    /** 0: there are none yet. */
+    uint32_t flags;
+    /**
+     * For how many keys that owe something at once there is room: 1 to TIDEGATE_MAX_KEYS; 0 for
+     * TIDEGATE_DEFAULT_MAX_KEYS. Takes 40 bytes for each, and as much for each quota.
+     */
+    uint64_t max_keys;
+    /** What happens to a new key that finds no room: TIDEGATE_WHEN_FULL_*. */
+    uint32_t when_full;
+    /** 0. */
+    uint32_t reserved_32;
+    /** The clock to go by; NULL for the monotonic one. */
+    const tidegate_clock *clock;
+    /** All 0. */
+    uint64_t reserved[4];
+} tidegate_keyed_rate_limiter_options;
+
+/**
+ * Makes a keyed rate limiter from `count` quotas, all of which must admit, with nothing used. Else as
+ * tidegate_keyed_rate_limiter_parse().
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if a quota, the count or an option is not acceptable;
+ * TIDEGATE_ERROR_STRUCT_SIZE; TIDEGATE_ERROR_MEMORY also if there is not enough for max_keys.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_new(const tidegate_quota *quotas,
+                                        size_t count,
+                                        const struct tidegate_keyed_rate_limiter_options *options,
+                                        tidegate_keyed_rate_limiter **limiter_out,
+                                        char *error,
+                                        size_t error_size);
+
+/**
+ * Makes a keyed rate limiter from the text of its quotas, as in "Rate limiters", with nothing used by any key.
+ *
+ * `options` may be NULL for the defaults. The caller owns `*limiter_out` and gives it up with
+ * tidegate_keyed_rate_limiter_free().
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the text or an option is not acceptable, or a quota does not fit
+ * beside a key; TIDEGATE_ERROR_STRUCT_SIZE; TIDEGATE_ERROR_MEMORY also if there is not enough for max_keys.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_parse(const char *text,
+                                          size_t length,
+                                          const struct tidegate_keyed_rate_limiter_options *options,
+                                          tidegate_keyed_rate_limiter **limiter_out,
+                                          char *error,
+                                          size_t error_size);
+
+/**
+ * Takes `cost` tokens of a key if all can be had now. This is the fast way: it tells no figures.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_KEYS_FULL; TIDEGATE_ERROR_KEY;
+ * TIDEGATE_ERROR_COST.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_try_acquire(const tidegate_keyed_rate_limiter *limiter,
+                                                const void *key,
+                                                size_t key_size,
+                                                uint64_t cost);
+
+/**
+ * tidegate_keyed_rate_limiter_try_acquire() for `count` keys, one after the other, in one call: faster than one by
+ * one. A key may occur more than once.
+ *
+ * `statuses_out` is an array of `count` elements, which receives what each call would have returned. Both arrays may
+ * be NULL if `count` is 0.
+ *
+ * Returns TIDEGATE_OK, also where keys were refused; TIDEGATE_ERROR_KEY if any key is NULL though its size is not 0, and
+ * TIDEGATE_ERROR_COST: nothing is taken then from any key.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_try_acquire_many(const tidegate_keyed_rate_limiter *limiter,
+                                                     const tidegate_key *keys,
+                                                     size_t count,
+                                                     uint64_t cost,
+                                                     int32_t *statuses_out);
+
+/**
+ * Makes everything of a key unspent again. Its decisions from before can no longer be refunded to any effect.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_KEY.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_reset(const tidegate_keyed_rate_limiter *limiter,
+                                          const void *key,
+                                          size_t key_size);
+
+/**
+ * tidegate_keyed_rate_limiter_reconfigure_text() for quotas in structs.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if a quota or the count is not acceptable or changes what must stay;
+ * TIDEGATE_ERROR_STRUCT_SIZE.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_reconfigure(const tidegate_keyed_rate_limiter *limiter,
+                                                const tidegate_quota *quotas,
+                                                size_t count,
+                                                char *error,
+                                                size_t error_size);
+
+/**
+ * tidegate_rate_limiter_reconfigure_text() for all keys. Takes time in proportion to max_keys, in which new keys wait.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the text is not acceptable or changes what must stay.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_reconfigure_text(const tidegate_keyed_rate_limiter *limiter,
+                                                     const char *text,
+                                                     size_t length,
+                                                     char *error,
+                                                     size_t error_size);
+
+/**
+ * The quotas that a limiter enforces now for each key, in the order of its list; the array is as in
+ * tidegate_quota_parse().
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the array is too short.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_quotas(const tidegate_keyed_rate_limiter *limiter,
+                                           tidegate_quota *quotas_out,
+                                           size_t capacity,
+                                           size_t *count_out);
+
+/**
+ * Statistics of a keyed rate limiter, over all keys. Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_stats(const tidegate_keyed_rate_limiter *limiter,
+                                          tidegate_stats *stats_out);
+
+/**
+ * About how many keys owe something now: exact up to a max_keys of some 6,000, else from a sample. Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_len(const tidegate_keyed_rate_limiter *limiter,
+                                        uint64_t *len_out);
+
+/**
+ * For how many keys that owe something at once there is room: max_keys. Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_capacity(const tidegate_keyed_rate_limiter *limiter,
+                                             uint64_t *capacity_out);
+
+/**
+ * Adds an owner, who also must free the limiter, and returns the limiter; NULL for NULL.
+ *
+ * since 1
+ */
+tidegate_keyed_rate_limiter *tidegate_keyed_rate_limiter_ref(const tidegate_keyed_rate_limiter *limiter);
+
+/**
+ * Takes an owner away; the limiter goes with the last one. NULL is fine.
+ *
+ * since 1
+ */
+void tidegate_keyed_rate_limiter_free(tidegate_keyed_rate_limiter *limiter);
+
+
+/*
+ * Keyed decisions
+ * ===============
+ *
+ * Decisions of keyed rate limiters, with their figures: those of the key.
+ */
+
+/**
+ * Takes `cost` tokens of a key if all can be had now, and tells the figures, as tidegate_rate_limiter_decide() does.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_KEYS_FULL, each also in
+ * `decision_out->status`; TIDEGATE_ERROR_KEY; TIDEGATE_ERROR_COST.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_decide(const tidegate_keyed_rate_limiter *limiter,
+                                           const void *key,
+                                           size_t key_size,
+                                           uint64_t cost,
+                                           tidegate_decision *decision_out);
+
+/**
+ * What tidegate_keyed_rate_limiter_decide() would answer now, spending nothing; `remaining` is what is unspent.
+ *
+ * Returns as tidegate_keyed_rate_limiter_decide().
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_peek(const tidegate_keyed_rate_limiter *limiter,
+                                         const void *key,
+                                         size_t key_size,
+                                         uint64_t cost,
+                                         tidegate_decision *decision_out);
+
+/**
+ * Gives back to a key what a decision took from it, as tidegate_rate_limiter_refund() does. Without effect once the
+ * key was evicted or reset; each eviction or reset also voids the grants of one in 256 other keys.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_DECISION if the decision granted nothing, was refunded before, or is of another
+ * limiter or key; TIDEGATE_ERROR_KEY.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_refund(const tidegate_keyed_rate_limiter *limiter,
+                                           const void *key,
+                                           size_t key_size,
+                                           tidegate_decision *decision);
+
+
+/*
+ * Keyed concurrency limiters
+ * ==========================
+ *
+ *     tidegate_keyed_concurrency_limiter_options options = {.struct_size = sizeof options, .limit = 4};
+ *     tidegate_keyed_concurrency_limiter *limiter;
+ *     tidegate_keyed_concurrency_limiter_new(&options, &limiter, NULL, 0);
+ *
+ *     tidegate_keyed_permit permit;
+ *     if (tidegate_keyed_concurrency_limiter_try_acquire(limiter, "/report", 7, 1, &permit) == TIDEGATE_ALLOWED) {
+ *         int32_t ok = work();
+ *         tidegate_keyed_concurrency_limiter_release(limiter, &permit, ok);
+ *     }
+ *
+ * A key with permits out keeps its place until they are back: a new key that finds none is refused with
+ * TIDEGATE_KEYS_FULL.
+ */
+
+/** How to make a keyed concurrency limiter. 64 bytes. since 1 */
+typedef struct tidegate_keyed_concurrency_limiter_options {
+    /** sizeof(tidegate_keyed_concurrency_limiter_options). */
+    uint32_t struct_size;
+    /** 0 or TIDEGATE_CONCURRENCY_LIMIT_ZERO. */
+    uint32_t flags;
+    /** How many permits of each key may be out at once: 1 to 2147483647, or 0 with TIDEGATE_CONCURRENCY_LIMIT_ZERO. */
+    uint64_t limit;
+    /**
+     * For how many keys with permits out there is room: 1 to TIDEGATE_MAX_KEYS; 0 for TIDEGATE_DEFAULT_MAX_KEYS. Takes
+     * 40 bytes for each.
+     */
+    uint64_t max_keys;
+    /** All 0. */
+    uint64_t reserved[5];
+} tidegate_keyed_concurrency_limiter_options;
+
+/**
+ * Permits of a key that are held. 32 bytes, and never more. Belongs to the caller, who keeps it until the release and
+ * may move it to another thread. since 1
+ */
+typedef struct tidegate_keyed_permit {
+    /** The limiter that lent the permits; 0 if none did. */
+    uint64_t limiter_id;
+    /** How many permits are held; 0 once they are released, or if none were granted. */
+    uint64_t permits;
+    /** Which key, as that limiter knows it. */
+    uint64_t key_hash[2];
+} tidegate_keyed_permit;
+
+/**
+ * Makes a keyed concurrency limiter, with no permit out.
+ *
+ * The caller owns `*limiter_out` and gives it up with tidegate_keyed_concurrency_limiter_free().
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if an option is not acceptable; TIDEGATE_ERROR_STRUCT_SIZE;
+ * TIDEGATE_ERROR_MEMORY also if there is not enough for max_keys.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_concurrency_limiter_new(const struct tidegate_keyed_concurrency_limiter_options *options,
+                                               tidegate_keyed_concurrency_limiter **limiter_out,
+                                               char *error,
+                                               size_t error_size);
+
+/**
+ * Takes `permits` permits of a key if all can be had now.
+ *
+ * If allowed, `*permit_out` holds them until they are released by tidegate_keyed_concurrency_limiter_release(). If
+ * refused, it is written too, as a permit that holds nothing. Permits of a limiter that is freed are gone with it.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED, always so while the limit is 0; TIDEGATE_EXCEEDS_CAPACITY if `permits` is
+ * more than the limit; TIDEGATE_KEYS_FULL; TIDEGATE_ERROR_KEY; TIDEGATE_ERROR_COST.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_concurrency_limiter_try_acquire(const tidegate_keyed_concurrency_limiter *limiter,
+                                                       const void *key,
+                                                       size_t key_size,
+                                                       uint64_t permits,
+                                                       struct tidegate_keyed_permit *permit_out);
+
+/**
+ * Gives permits back, on any thread; the permit knows its key. `ok` is for the statistics: 0 if the work failed, else
+ * any other number.
+ *
+ * Consumes the permit by setting its `permits` to 0: a second release is an error. Of several threads that release one
+ * and the same struct, one succeeds. A copy that was made before the release is told apart only where more permits of
+ * its key would come back than are out.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_PERMIT if the permit holds nothing, is of another limiter, or more would come back
+ * than are out.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_concurrency_limiter_release(const tidegate_keyed_concurrency_limiter *limiter,
+                                                   struct tidegate_keyed_permit *permit,
+                                                   int32_t ok);
+
+/**
+ * Changes the limit of all keys while in use, from 0 to 2147483647. Permits that are out stay out. A call that is
+ * under way may still go by the limit before.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_concurrency_limiter_set_limit(const tidegate_keyed_concurrency_limiter *limiter,
+                                                     uint64_t limit);
+
+/**
+ * How many permits of each key may be out at once. Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_concurrency_limiter_limit(const tidegate_keyed_concurrency_limiter *limiter,
+                                                 uint64_t *limit_out);
+
+/**
+ * How many permits of a key are out. Returns TIDEGATE_OK; TIDEGATE_ERROR_KEY.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_concurrency_limiter_in_flight(const tidegate_keyed_concurrency_limiter *limiter,
+                                                     const void *key,
+                                                     size_t key_size,
+                                                     uint64_t *in_flight_out);
+
+/**
+ * How many permits of a key could be taken now, if there is room for it; 0 while more are out than a lowered limit.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_KEY.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_concurrency_limiter_available(const tidegate_keyed_concurrency_limiter *limiter,
+                                                     const void *key,
+                                                     size_t key_size,
+                                                     uint64_t *available_out);
+
+/**
+ * For how many keys with permits out there is room: max_keys. Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_concurrency_limiter_capacity(const tidegate_keyed_concurrency_limiter *limiter,
+                                                    uint64_t *capacity_out);
+
+/**
+ * Statistics of a keyed concurrency limiter, over all keys: `in_flight` and `live_keys` are counted over the whole
+ * table, in proportion to max_keys; `limit` is that of one key; `available` does not apply.
+ *
+ * Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_concurrency_limiter_stats(const tidegate_keyed_concurrency_limiter *limiter,
+                                                 tidegate_stats *stats_out);
+
+/**
+ * Adds an owner, who also must free the limiter, and returns the limiter; NULL for NULL.
+ *
+ * since 1
+ */
+tidegate_keyed_concurrency_limiter *tidegate_keyed_concurrency_limiter_ref(const tidegate_keyed_concurrency_limiter *limiter);
+
+/**
+ * Takes an owner away; the limiter goes with the last one. NULL is fine.
+ *
+ * since 1
+ */
+void tidegate_keyed_concurrency_limiter_free(tidegate_keyed_concurrency_limiter *limiter);
 
 
 /*

@@ -26,6 +26,8 @@
 // builds or reads texts throws Error, or, given a Mistake to fill, is noexcept and throws nothing. A limiter that was
 // moved from answers Status::null_pointer.
 //
+// Keyed limiters do the same for each key, which is any text or bytes, see Key.
+//
 // Limits, costs and numbers of permits are any integers, see Count. Statuses, outcomes, decisions, quotas and limiters can
 // be written to a std::ostream.
 
@@ -215,6 +217,10 @@ struct Free {
     void operator()(tidegate_clock *object) const noexcept { tidegate_clock_free(object); }
     void operator()(tidegate_rate_limiter *object) const noexcept { tidegate_rate_limiter_free(object); }
     void operator()(tidegate_concurrency_limiter *object) const noexcept { tidegate_concurrency_limiter_free(object); }
+    void operator()(tidegate_keyed_rate_limiter *object) const noexcept { tidegate_keyed_rate_limiter_free(object); }
+    void operator()(tidegate_keyed_concurrency_limiter *object) const noexcept {
+        tidegate_keyed_concurrency_limiter_free(object);
+    }
 };
 
 template <class Object>
@@ -556,6 +562,7 @@ public:
 
 private:
     friend class RateLimiter;
+    friend class KeyedRateLimiter;
 
     // The first item that is wrong is the list's mistake. A list that is too long is refused by its count alone.
     void add(const Item &item) noexcept {
@@ -596,6 +603,8 @@ struct Stats {
     std::uint64_t released_failed = 0;
     nanoseconds hold_time_total{0};
     nanoseconds hold_time_max{0};
+    std::uint64_t live_keys = 0;
+    std::uint64_t capacity = 0;
 
     Stats() = default;
     explicit Stats(const tidegate_stats &raw) noexcept
@@ -603,7 +612,7 @@ struct Stats {
           limit(raw.limit), in_flight(raw.in_flight), available(raw.available), waiting(raw.waiting),
           evicted_live(raw.evicted_live), released_ok(raw.released_ok), released_failed(raw.released_failed),
           hold_time_total(detail::duration(raw.hold_time_total_ns)),
-          hold_time_max(detail::duration(raw.hold_time_max_ns)) {}
+          hold_time_max(detail::duration(raw.hold_time_max_ns)), live_keys(raw.live_keys), capacity(raw.capacity) {}
 };
 
 // ------------------------------------------------------------------------------------------------------- rate limiters
@@ -673,6 +682,7 @@ public:
 
 private:
     friend class RateLimiter;
+    friend class KeyedRateLimiter;
     Decision() noexcept = default;
 
     Status status_ = Status::denied;
@@ -980,6 +990,477 @@ private:
     }
 
     detail::Owner<tidegate_concurrency_limiter> limiter_;
+};
+
+// ---------------------------------------------------------------------------------------------------------------- keys
+
+// The key of a call: any bytes, read only during the call. Made by itself of a text, or of a container of bytes. A null
+// pointer is no key: Status::invalid_key.
+class Key {
+public:
+    template <class Text, std::enable_if_t<detail::is_text<Text>, int> = 0>
+    Key(const Text &text) noexcept(noexcept(detail::text_of(text))) : Key(detail::text_of(text)) {
+        if constexpr (std::is_pointer_v<Text>) {
+            raw_.size = text == nullptr ? 1 : raw_.size;
+        }
+    }
+    Key(std::string_view text) noexcept : Key(text.data(), text.size()) {}
+    template <class Bytes, std::enable_if_t<!detail::is_text<Bytes> && std::is_class_v<Bytes> &&
+                                                sizeof(*std::data(std::declval<const Bytes &>())) == 1,
+                                            int> = 0>
+    Key(const Bytes &bytes) noexcept : Key(std::data(bytes), std::size(bytes)) {}
+    Key(const void *data, std::size_t size) noexcept : raw_{data, size} {}
+
+    const void *data() const noexcept { return raw_.data; }
+    std::size_t size() const noexcept { return raw_.size; }
+    const tidegate_key &raw() const noexcept { return raw_; }
+
+private:
+    tidegate_key raw_;
+};
+
+namespace detail {
+
+// A list of keys, or of what keys are made of. Its elements must live as long as the list, since keys point into them.
+template <class List>
+inline constexpr bool is_key_list =
+    std::is_lvalue_reference_v<decltype(*std::begin(std::declval<const List &>()))> &&
+    std::is_convertible_v<decltype(*std::begin(std::declval<const List &>())), Key>;
+
+template <class List>
+std::vector<tidegate_key> raw_keys(const List &list) {
+    std::vector<tidegate_key> raw;
+    raw.reserve(static_cast<std::size_t>(std::distance(std::begin(list), std::end(list))));
+    for (const auto &item : list) {
+        raw.push_back(Key(item).raw());
+    }
+    return raw;
+}
+
+inline std::string joined(const std::vector<tidegate_key> &parts) {
+    std::size_t size = 0;
+    std::int32_t status = tidegate_key_of(parts.data(), parts.size(), nullptr, 0, &size);
+    std::string key(size, '\0');
+    if (status >= 0) {
+        status = tidegate_key_of(parts.data(), parts.size(), key.data(), key.size(), &size);
+    }
+    if (status < 0) {
+        throw Error(static_cast<Status>(status), "key: got a null pointer among the parts; allowed: bytes");
+    }
+    return key;
+}
+
+inline std::string address_key(std::string_view address, std::int32_t prefix) {
+    char key[TIDEGATE_IP_KEY_SIZE];
+    std::size_t size = 0;
+    Mistake mistake;
+    if (!mistake.take(tidegate_ip_key(address.data(), address.size(), prefix, key, &size, mistake.buffer(),
+                                      TIDEGATE_ERROR_SIZE))) {
+        throw Error(mistake);
+    }
+    return std::string(key, size);
+}
+
+}  // namespace detail
+
+// One key of several parts, such that other parts never make the same key: key_of({user, path}). Throws Error.
+inline std::string key_of(std::initializer_list<Key> parts) {
+    return detail::joined(detail::raw_keys(parts));
+}
+template <class List, std::enable_if_t<detail::is_key_list<List>, int> = 0>
+std::string key_of(const List &parts) {
+    return detail::joined(detail::raw_keys(parts));
+}
+
+// The key of a network address: its bytes, four or sixteen, with all bits behind the prefix zero. An IPv4 address that is
+// written as IPv6 is the IPv4 address. Without a prefix IPv4 counts whole, and IPv6 by its first 64 bits, since whoever has
+// one address of a /64 has them all. Throws Error.
+inline std::string ip_key(std::string_view address) {
+    return detail::address_key(address, TIDEGATE_DEFAULT_PREFIX);
+}
+inline std::string ip_key(std::string_view address, Count prefix) {
+    return detail::address_key(address, static_cast<std::int32_t>(detail::checked("prefix", prefix, 0, 128)));
+}
+
+// --------------------------------------------------------------------------------------------------------- keyed limiters
+
+// How many keys that count at once there may be room for.
+inline constexpr std::uint64_t max_max_keys = TIDEGATE_MAX_KEYS;
+
+// What happens to a new key that finds no room because others still owe something.
+enum class WhenFull : std::uint32_t {
+    // The key that owes the smallest share of its quota is forgotten; it starts afresh when it comes again.
+    evict = TIDEGATE_WHEN_FULL_EVICT,
+    // The new key is refused: Status::keys_full. The safe choice with a limit or burst of 1.
+    deny_new = TIDEGATE_WHEN_FULL_DENY_NEW,
+};
+
+// What a keyed rate limiter may be built with, beside its quotas.
+struct KeyedRateOptions {
+    // For how many keys that owe something at once there is room: 1 to max_max_keys, at 40 bytes for each and quota.
+    Count max_keys = TIDEGATE_DEFAULT_MAX_KEYS;
+    WhenFull when_full = WhenFull::evict;
+    // The clock to go by; the monotonic one if null. Needed only while the limiter is built.
+    const Clock *clock = nullptr;
+};
+
+// Spends tokens of each key that come back with time, in memory that doesn't grow.
+class KeyedRateLimiter {
+public:
+    // With nothing used by any key. Throws Error.
+    explicit KeyedRateLimiter(const Quotas &quotas, const KeyedRateOptions &options = {})
+        : KeyedRateLimiter(built(quotas, options)) {}
+
+    // The same without exceptions: nothing, and the mistake, if something is wrong.
+    [[nodiscard]] static std::optional<KeyedRateLimiter> make(const Quotas &quotas, Mistake &mistake) noexcept {
+        return make(quotas, KeyedRateOptions{}, mistake);
+    }
+    [[nodiscard]] static std::optional<KeyedRateLimiter> make(const Quotas &quotas, const KeyedRateOptions &options,
+                                                              Mistake &mistake) noexcept {
+        if (!mistake.check("max_keys", options.max_keys, 1, max_max_keys)) {
+            return std::nullopt;
+        }
+        if (options.clock != nullptr && options.clock->get() == nullptr) {
+            mistake.set(Status::null_pointer, {"clock: got one that was moved from; allowed: a clock"});
+            return std::nullopt;
+        }
+        mistake = quotas.mistake_;
+        if (mistake.status() != Status::allowed) {
+            return std::nullopt;
+        }
+        tidegate_keyed_rate_limiter_options raw{};
+        raw.struct_size = sizeof raw;
+        raw.max_keys = options.max_keys.value();
+        raw.when_full = static_cast<std::uint32_t>(options.when_full);
+        raw.clock = options.clock == nullptr ? nullptr : options.clock->get();
+        tidegate_keyed_rate_limiter *limiter = nullptr;
+        const std::int32_t status =
+            quotas.is_text_
+                ? tidegate_keyed_rate_limiter_parse(quotas.text_.data(), quotas.text_.size(), &raw, &limiter,
+                                                    mistake.buffer(), TIDEGATE_ERROR_SIZE)
+                : tidegate_keyed_rate_limiter_new(quotas.raw_, quotas.count_, &raw, &limiter, mistake.buffer(),
+                                                  TIDEGATE_ERROR_SIZE);
+        if (!mistake.take(status)) {
+            return std::nullopt;
+        }
+        return KeyedRateLimiter(detail::Adopt(), limiter);
+    }
+
+    // Another owner of the same limiter.
+    KeyedRateLimiter share() const noexcept {
+        return KeyedRateLimiter(detail::Adopt(), tidegate_keyed_rate_limiter_ref(get()));
+    }
+
+    // Takes `cost` tokens of a key if all can be had now. The fast way: it tells no figures.
+    [[nodiscard]] Outcome try_acquire(Key key, Count cost = 1) const noexcept {
+        return Outcome(static_cast<Status>(
+            tidegate_keyed_rate_limiter_try_acquire(get(), key.data(), key.size(), cost.value())));
+    }
+
+    // The same for many keys, one after the other, in one call: one outcome for each. Throws Error, with nothing taken, if
+    // the cost or a key is wrong.
+    [[nodiscard]] std::vector<Outcome> try_acquire_many(std::initializer_list<Key> keys, Count cost = 1) const {
+        return try_raw(detail::raw_keys(keys), cost);
+    }
+    template <class List, std::enable_if_t<detail::is_key_list<List>, int> = 0>
+    [[nodiscard]] std::vector<Outcome> try_acquire_many(const List &keys, Count cost = 1) const {
+        return try_raw(detail::raw_keys(keys), cost);
+    }
+
+    // try_acquire() with the figures of the key.
+    [[nodiscard]] Decision decide(Key key, Count cost = 1) const noexcept {
+        Decision decision;
+        decision.status_ = static_cast<Status>(
+            tidegate_keyed_rate_limiter_decide(get(), key.data(), key.size(), cost.value(), &decision.raw_));
+        return decision;
+    }
+
+    // What decide() would answer now, spending nothing; remaining() is what is unspent.
+    [[nodiscard]] Decision peek(Key key, Count cost = 1) const noexcept {
+        Decision decision;
+        decision.status_ = static_cast<Status>(
+            tidegate_keyed_rate_limiter_peek(get(), key.data(), key.size(), cost.value(), &decision.raw_));
+        return decision;
+    }
+
+    // Gives back to a key what a decision of this limiter took from it, as far as no bound is broken, and consumes it. A
+    // second time, with another key, or for a decision that granted nothing, Status::invalid_decision.
+    [[nodiscard]] Outcome refund(Key key, Decision &decision) const noexcept {
+        return Outcome(static_cast<Status>(
+            tidegate_keyed_rate_limiter_refund(get(), key.data(), key.size(), &decision.raw_)));
+    }
+
+    // Makes everything of a key unspent again.
+    Outcome reset(Key key) const noexcept {
+        return Outcome(static_cast<Status>(tidegate_keyed_rate_limiter_reset(get(), key.data(), key.size())));
+    }
+
+    // Changes limits, periods and bursts of all keys while in use; what is used stays used. The number of quotas, their
+    // algorithms and anchors must stay. Throws Error.
+    void reconfigure(const Quotas &quotas) const {
+        Mistake mistake;
+        if (!reconfigure(quotas, mistake)) {
+            throw Error(mistake);
+        }
+    }
+    // The same without exceptions; the outcome is the mistake's status.
+    [[nodiscard]] Outcome reconfigure(const Quotas &quotas, Mistake &mistake) const noexcept {
+        mistake = quotas.mistake_;
+        if (quotas.is_text_) {
+            mistake.take(tidegate_keyed_rate_limiter_reconfigure_text(get(), quotas.text_.data(), quotas.text_.size(),
+                                                                      mistake.buffer(), TIDEGATE_ERROR_SIZE));
+        } else if (mistake.status() == Status::allowed) {
+            mistake.take(tidegate_keyed_rate_limiter_reconfigure(get(), quotas.raw_, quotas.count_, mistake.buffer(),
+                                                                 TIDEGATE_ERROR_SIZE));
+        }
+        return Outcome(mistake.status());
+    }
+
+    // The quotas that are enforced now for each key; none after a move.
+    std::vector<Quota> quotas() const {
+        tidegate_quota raw[TIDEGATE_MAX_QUOTAS];
+        std::size_t count = 0;
+        tidegate_keyed_rate_limiter_quotas(get(), raw, TIDEGATE_MAX_QUOTAS, &count);
+        return std::vector<Quota>(raw, raw + count);
+    }
+
+    // About how many keys owe something now, and for how many there is room; 0 after a move.
+    std::uint64_t len() const noexcept { return figure(tidegate_keyed_rate_limiter_len); }
+    std::uint64_t capacity() const noexcept { return figure(tidegate_keyed_rate_limiter_capacity); }
+
+    Stats stats() const noexcept {
+        tidegate_stats raw{};
+        tidegate_keyed_rate_limiter_stats(get(), &raw);
+        return Stats(raw);
+    }
+
+    // The quotas as text, such as "100/s burst 20; 1000/h", from which an equal limiter can be built.
+    std::string text() const {
+        std::string text;
+        for (const Quota &quota : quotas()) {
+            text += (text.empty() ? "" : "; ") + quota.text();
+        }
+        return text;
+    }
+
+    template <class Traits>
+    friend std::basic_ostream<char, Traits> &operator<<(std::basic_ostream<char, Traits> &out,
+                                                        const KeyedRateLimiter &limiter) {
+        return out << limiter.text();
+    }
+
+    const tidegate_keyed_rate_limiter *get() const noexcept { return limiter_.get(); }
+
+private:
+    KeyedRateLimiter(detail::Adopt, tidegate_keyed_rate_limiter *limiter) noexcept : limiter_(limiter) {}
+
+    static KeyedRateLimiter built(const Quotas &quotas, const KeyedRateOptions &options) {
+        Mistake mistake;
+        std::optional<KeyedRateLimiter> limiter = make(quotas, options, mistake);
+        if (!limiter) {
+            throw Error(mistake);
+        }
+        return std::move(*limiter);
+    }
+
+    std::vector<Outcome> try_raw(const std::vector<tidegate_key> &keys, Count cost) const {
+        std::vector<std::int32_t> statuses(keys.size());
+        const auto status = static_cast<Status>(tidegate_keyed_rate_limiter_try_acquire_many(
+            get(), keys.data(), keys.size(), cost.value(), statuses.data()));
+        if (status == Status::invalid_cost) {
+            Mistake mistake;
+            mistake.check("cost", cost, 1, max_cost);
+            throw Error(status, std::string(mistake.text()));
+        }
+        if (status != Status::allowed) {
+            const bool is_key = status == Status::invalid_key;
+            throw Error(status, is_key ? "key: got a null pointer; allowed: bytes"
+                                       : "limiter: got " + std::string(name(status)) + "; allowed: a limiter");
+        }
+        std::vector<Outcome> outcomes;
+        outcomes.reserve(statuses.size());
+        for (const std::int32_t each : statuses) {
+            outcomes.emplace_back(static_cast<Status>(each));
+        }
+        return outcomes;
+    }
+
+    template <class Ask>
+    std::uint64_t figure(Ask ask) const noexcept {
+        std::uint64_t figure = 0;
+        ask(get(), &figure);
+        return figure;
+    }
+
+    detail::Owner<tidegate_keyed_rate_limiter> limiter_;
+};
+
+// What a keyed concurrency limiter lends: true while it holds something. Gives it back when it goes out of scope. A permit
+// that was granted is an owner of its limiter too, as a Permit is.
+class KeyedPermit {
+public:
+    KeyedPermit(KeyedPermit &&other) noexcept
+        : limiter_(std::move(other.limiter_)), status_(other.status_),
+          raw_(std::exchange(other.raw_, tidegate_keyed_permit{})) {}
+    KeyedPermit &operator=(KeyedPermit &&other) noexcept {
+        if (this != &other) {
+            give_back();
+            limiter_ = std::move(other.limiter_);
+            status_ = other.status_;
+            raw_ = std::exchange(other.raw_, tidegate_keyed_permit{});
+        }
+        return *this;
+    }
+    KeyedPermit(const KeyedPermit &) = delete;
+    KeyedPermit &operator=(const KeyedPermit &) = delete;
+    ~KeyedPermit() { give_back(); }
+
+    explicit operator bool() const noexcept { return raw_.permits != 0; }
+
+    // How many permits are held.
+    std::uint64_t permits() const noexcept { return raw_.permits; }
+
+    // What try_acquire() answered.
+    Status status() const noexcept { return status_; }
+
+    // Gives everything back before the end of the scope; `ok` tells the statistics whether the work went well. A second
+    // time, or if nothing was granted, Status::invalid_permit.
+    Outcome release(bool ok = true) noexcept {
+        if (limiter_ == nullptr) {
+            return Outcome(Status::invalid_permit);
+        }
+        return Outcome(
+            static_cast<Status>(tidegate_keyed_concurrency_limiter_release(limiter_.get(), &raw_, ok ? 1 : 0)));
+    }
+
+private:
+    friend class KeyedConcurrencyLimiter;
+    KeyedPermit() noexcept = default;
+
+    void give_back() noexcept {
+        if (*this) {
+            release();
+        }
+    }
+
+    detail::Owner<tidegate_keyed_concurrency_limiter> limiter_;
+    Status status_ = Status::denied;
+    tidegate_keyed_permit raw_{};
+};
+
+// What a keyed concurrency limiter may be built with, beside its limit.
+struct KeyedConcurrencyOptions {
+    // For how many keys with permits out there is room: 1 to max_max_keys, at 40 bytes for each.
+    Count max_keys = TIDEGATE_DEFAULT_MAX_KEYS;
+};
+
+// Lends at most `limit` permits of each key at once, in memory that doesn't grow. A key with permits out keeps its place
+// until they are back; a new key that finds none is refused: Status::keys_full.
+class KeyedConcurrencyLimiter {
+public:
+    static constexpr std::uint64_t max_limit = ConcurrencyLimiter::max_limit;
+
+    // A limit of 0 to max_limit, where 0 refuses everything. Throws Error.
+    explicit KeyedConcurrencyLimiter(Count limit, const KeyedConcurrencyOptions &options = {})
+        : KeyedConcurrencyLimiter(built(limit, options)) {}
+
+    // The same without exceptions: nothing, and the mistake, if something is wrong.
+    [[nodiscard]] static std::optional<KeyedConcurrencyLimiter> make(Count limit, Mistake &mistake) noexcept {
+        return make(limit, KeyedConcurrencyOptions{}, mistake);
+    }
+    [[nodiscard]] static std::optional<KeyedConcurrencyLimiter> make(Count limit, const KeyedConcurrencyOptions &options,
+                                                                     Mistake &mistake) noexcept {
+        if (!mistake.check("limit", limit, 0, max_limit) ||
+            !mistake.check("max_keys", options.max_keys, 1, max_max_keys)) {
+            return std::nullopt;
+        }
+        tidegate_keyed_concurrency_limiter_options raw{};
+        raw.struct_size = sizeof raw;
+        raw.flags = limit.value() == 0 ? TIDEGATE_CONCURRENCY_LIMIT_ZERO : 0u;
+        raw.limit = limit.value();
+        raw.max_keys = options.max_keys.value();
+        tidegate_keyed_concurrency_limiter *limiter = nullptr;
+        if (!mistake.take(
+                tidegate_keyed_concurrency_limiter_new(&raw, &limiter, mistake.buffer(), TIDEGATE_ERROR_SIZE))) {
+            return std::nullopt;
+        }
+        return KeyedConcurrencyLimiter(detail::Adopt(), limiter);
+    }
+
+    // Another owner of the same limiter.
+    KeyedConcurrencyLimiter share() const noexcept {
+        return KeyedConcurrencyLimiter(detail::Adopt(), tidegate_keyed_concurrency_limiter_ref(get()));
+    }
+
+    // Takes `permits` permits of a key if all can be had now; else a permit that holds nothing and tells why in its
+    // status().
+    [[nodiscard]] KeyedPermit try_acquire(Key key, Count permits = 1) const noexcept {
+        KeyedPermit permit;
+        permit.status_ = static_cast<Status>(tidegate_keyed_concurrency_limiter_try_acquire(
+            get(), key.data(), key.size(), permits.value(), &permit.raw_));
+        if (permit) {
+            permit.limiter_.reset(tidegate_keyed_concurrency_limiter_ref(get()));
+        }
+        return permit;
+    }
+
+    // Changes the limit of all keys while in use, from 0 to max_limit; never blocks. Permits that are out stay out.
+    [[nodiscard]] Outcome set_limit(Count limit) const noexcept {
+        return Outcome(static_cast<Status>(tidegate_keyed_concurrency_limiter_set_limit(get(), limit.value())));
+    }
+
+    // How many permits of each key may be out at once, and for how many keys there is room; 0 after a move.
+    std::uint64_t limit() const noexcept { return figure(tidegate_keyed_concurrency_limiter_limit); }
+    std::uint64_t capacity() const noexcept { return figure(tidegate_keyed_concurrency_limiter_capacity); }
+
+    // How many permits of a key are out, and could be taken now; 0 after a move.
+    std::uint64_t in_flight(Key key) const noexcept {
+        return figure(tidegate_keyed_concurrency_limiter_in_flight, key.data(), key.size());
+    }
+    std::uint64_t available(Key key) const noexcept {
+        return figure(tidegate_keyed_concurrency_limiter_available, key.data(), key.size());
+    }
+
+    // Over all keys; limit is that of one.
+    Stats stats() const noexcept {
+        tidegate_stats raw{};
+        tidegate_keyed_concurrency_limiter_stats(get(), &raw);
+        return Stats(raw);
+    }
+
+    // Such as "4 of each of 100000 keys".
+    std::string text() const {
+        return std::to_string(limit()) + " of each of " + std::to_string(capacity()) + " keys";
+    }
+
+    template <class Traits>
+    friend std::basic_ostream<char, Traits> &operator<<(std::basic_ostream<char, Traits> &out,
+                                                        const KeyedConcurrencyLimiter &limiter) {
+        return out << limiter.text();
+    }
+
+    const tidegate_keyed_concurrency_limiter *get() const noexcept { return limiter_.get(); }
+
+private:
+    KeyedConcurrencyLimiter(detail::Adopt, tidegate_keyed_concurrency_limiter *limiter) noexcept : limiter_(limiter) {}
+
+    static KeyedConcurrencyLimiter built(Count limit, const KeyedConcurrencyOptions &options) {
+        Mistake mistake;
+        std::optional<KeyedConcurrencyLimiter> limiter = make(limit, options, mistake);
+        if (!limiter) {
+            throw Error(mistake);
+        }
+        return std::move(*limiter);
+    }
+
+    template <class Ask, class... Key>
+    std::uint64_t figure(Ask ask, Key... key) const noexcept {
+        std::uint64_t figure = 0;
+        ask(get(), key..., &figure);
+        return figure;
+    }
+
+    detail::Owner<tidegate_keyed_concurrency_limiter> limiter_;
 };
 
 }  // namespace tidegate

@@ -76,7 +76,7 @@ layout! { tidegate_permit: 32 {
 } }
 
 /// The largest limit. The core has the last word; this is for the text that names the flag.
-const MAX_LIMIT: u64 = 2147483647;
+pub(crate) const MAX_LIMIT: u64 = 2147483647;
 
 /// # Safety
 ///

@@ -22,12 +22,12 @@ use crate::border::{Mistake, checked, guard, object};
 use crate::layout::layout;
 use crate::object::tidegate_rate_limiter;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tidegate_core::{Decision, Grant, MAX_COST, Status};
+use tidegate_core::{Decision, Error, Grant, MAX_COST, Status};
 
 /// The answer to one call. 128 bytes, and never more. Belongs to the caller, who may copy and drop it at will. since 1
 #[repr(C)]
 pub struct tidegate_decision {
-    /// TIDEGATE_ALLOWED, TIDEGATE_DENIED or TIDEGATE_EXCEEDS_CAPACITY.
+    /// TIDEGATE_ALLOWED, TIDEGATE_DENIED or TIDEGATE_EXCEEDS_CAPACITY; of keyed limiters also TIDEGATE_KEYS_FULL.
     pub status: i32,
     /// Which quota of the limiter's list the decision names, from 0: on refusal the one with the longest retry_after_ns,
     /// else the one with the least remaining.
@@ -49,8 +49,10 @@ pub struct tidegate_decision {
     pub granted_at_ns: u64,
     /// For tidegate_rate_limiter_refund(): how often the limiter had been reset by then.
     pub reset_count: u64,
+    /// For tidegate_keyed_rate_limiter_refund(): which key, as that limiter knows it; else 0.
+    pub key_hash: u64,
     /// All 0.
-    pub reserved: [u64; 7],
+    pub reserved: [u64; 6],
 }
 
 layout! { tidegate_decision: 128 {
@@ -64,7 +66,8 @@ layout! { tidegate_decision: 128 {
     cost: 48,
     granted_at_ns: 56,
     reset_count: 64,
-    reserved: 72,
+    key_hash: 72,
+    reserved: 80,
 } }
 
 impl From<Decision> for tidegate_decision {
@@ -82,7 +85,8 @@ impl From<Decision> for tidegate_decision {
             cost: grant.cost,
             granted_at_ns: grant.granted_at_ns,
             reset_count: grant.reset_count,
-            reserved: [0; 7],
+            key_hash: grant.key_hash,
+            reserved: [0; 6],
         }
     }
 }
@@ -134,7 +138,7 @@ pub unsafe extern "C" fn tidegate_rate_limiter_peek(
 /// # Safety
 ///
 /// `decision_out` may be written.
-unsafe fn answer(decision: Decision, decision_out: *mut tidegate_decision) -> Result<Status, Mistake> {
+pub(crate) unsafe fn answer(decision: Decision, decision_out: *mut tidegate_decision) -> Result<Status, Mistake> {
     let status = decision.status();
     // SAFETY: as the caller vouches.
     unsafe { decision_out.write(decision.into()) };
@@ -160,24 +164,47 @@ pub unsafe extern "C" fn tidegate_rate_limiter_refund(
     guard(|| {
         // SAFETY: the header asks for a live handle.
         let limiter = unsafe { object(limiter, "limiter") }?;
-        let decision = checked(decision, "decision")?;
-        let mistake = |value| {
-            let allowed = "a decision of this limiter that granted, once";
-            Mistake::new(Status::InvalidDecision, "decision", value, allowed)
+        let give_back = |grant| {
+            limiter.0.refund_grant(grant);
+            Ok(())
         };
-        // SAFETY: the header asks for a decision, of which only the cost changes, and that in one atomic step.
-        let (limiter_id, granted_at_ns, reset_count, cost) = unsafe {
-            let cost = AtomicU64::from_ptr(&raw mut (*decision).cost);
-            ((*decision).limiter_id, (*decision).granted_at_ns, (*decision).reset_count, cost)
-        };
-        if limiter_id != limiter.0.id() {
-            return Err(mistake("one of another limiter, or one that granted nothing"));
-        }
-        // Relaxed: only who wins the exchange matters; no other data hangs on it. A cost that no limiter grants stays.
-        let taken = cost
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |cost| (1..=MAX_COST).contains(&cost).then_some(0))
-            .map_err(|_| mistake("one that was refunded before, or whose cost was changed"))?;
-        limiter.0.refund_grant(Grant { limiter_id, cost: taken, granted_at_ns, reset_count, key_hash: 0 });
-        Ok(Status::Allowed)
+        // SAFETY: the header asks for a decision.
+        unsafe { consume(decision, limiter.0.id(), give_back) }
     })
+}
+
+/// Gives back what a decision of this limiter took, unless its cost says that this was done before.
+///
+/// # Safety
+///
+/// `decision` is NULL or a decision that may be read and written.
+pub(crate) unsafe fn consume(
+    decision: *mut tidegate_decision,
+    limiter_id: u64,
+    give_back: impl FnOnce(Grant) -> Result<(), Error>,
+) -> Result<Status, Mistake> {
+    let decision = checked(decision, "decision")?;
+    let mistake = |value| {
+        let allowed = "a decision of this limiter that granted, once";
+        Mistake::new(Status::InvalidDecision, "decision", value, allowed)
+    };
+    // SAFETY: as the caller vouches; only the cost changes, and that in atomic steps.
+    let (granted_by, granted_at_ns, reset_count, key_hash, cost) = unsafe {
+        let cost = AtomicU64::from_ptr(&raw mut (*decision).cost);
+        ((*decision).limiter_id, (*decision).granted_at_ns, (*decision).reset_count, (*decision).key_hash, cost)
+    };
+    if granted_by != limiter_id {
+        return Err(mistake("one of another limiter, or one that granted nothing"));
+    }
+    // Relaxed, here and below: only who wins the exchange matters; no other data hangs on it. A cost that no limiter grants
+    // stays.
+    let taken = cost
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |cost| (1..=MAX_COST).contains(&cost).then_some(0))
+        .map_err(|_| mistake("one that was refunded before, or whose cost was changed"))?;
+    let given_back = give_back(Grant { limiter_id, cost: taken, granted_at_ns, reset_count, key_hash });
+    if given_back.is_err() {
+        cost.store(taken, Ordering::Relaxed);
+    }
+    given_back?;
+    Ok(Status::Allowed)
 }

@@ -1,7 +1,8 @@
 //! # tidegate
 //!
 //! In-process limiters, exact and fast. *Rate limiters* spend tokens that come back with time ("at most 100 a second");
-//! *concurrency limiters* lend permits that the caller gives back ("at most 4 at once").
+//! *concurrency limiters* lend permits that the caller gives back ("at most 4 at once"). Keyed ones do so for each key on
+//! its own, such as an address, a user or a path.
 //!
 //!     #include <stdio.h>
 //!     #include <string.h>
@@ -32,12 +33,13 @@
 //!   return TIDEGATE_ERROR_NULL_POINTER for a pointer that must not be NULL, TIDEGATE_ERROR_MEMORY for one that is not
 //!   aligned for its type, and TIDEGATE_ERROR_PANIC after a fault inside the library, which stays usable.
 //! - Threads. Every function may be called from any thread at any time, also on one and the same object, except that an
-//!   object must not be used once its last owner has freed it. No function waits for others, and none calls back.
+//!   object must not be used once its last owner has freed it. No function waits for tokens or permits, and none
+//!   calls back.
 //! - Units. Times are whole nanoseconds and say so in their names, `_ns`. Tokens and permits are whole numbers from 1 to
 //!   TIDEGATE_MAX_COST.
-//! - Structs that the caller fills begin with `struct_size`, to be set to their sizeof; everything else that is not
-//!   needed is 0, which means the default. A program that was compiled against an older or newer header stays valid:
-//!   what the smaller struct lacks counts as 0, and what the library doesn't know must be 0.
+//! - Structs that the caller fills, but for tidegate_key, begin with `struct_size`, to be set to their sizeof; everything
+//!   else that is not needed is 0, which means the default. A program that was compiled against an older or newer header
+//!   stays valid: what the smaller struct lacks counts as 0, and what the library doesn't know must be 0.
 //! - Texts are UTF-8. Those that go in are a pointer and a length and need no NUL.
 //! - Error texts. A function that builds or reads something takes a buffer `error` of `error_size` bytes. If, and only
 //!   if, it returns below 0, it writes there `ARGUMENT: got VALUE; allowed: WHAT`, ended by a NUL and cut between two
@@ -52,6 +54,10 @@ mod border;
 mod clock;
 mod concurrency_limiter;
 mod decision;
+mod key;
+mod keyed_concurrency_limiter;
+mod keyed_decision;
+mod keyed_rate_limiter;
 mod layout;
 mod object;
 mod quota;

@@ -4,13 +4,19 @@
 //! caller its owner; `_ref` adds an owner, `_free` takes one away, and the object goes with its last owner. A limiter
 //! keeps what it needs of a clock for itself: the clock may be freed before the limiter.
 
-use tidegate_core::{Clock, ConcurrencyLimiter, ManualClock, RateLimiter};
+use tidegate_core::{Clock, ConcurrencyLimiter, KeyedConcurrencyLimiter, KeyedRateLimiter, ManualClock, RateLimiter};
 
 /// Spends tokens that come back with time. See "Rate limiters". since 1
 pub struct tidegate_rate_limiter(pub(crate) RateLimiter);
 
 /// Lends permits that the caller gives back. See "Concurrency limiters". since 1
 pub struct tidegate_concurrency_limiter(pub(crate) ConcurrencyLimiter);
+
+/// Spends tokens of each key that come back with time. See "Keyed rate limiters". since 1
+pub struct tidegate_keyed_rate_limiter(pub(crate) KeyedRateLimiter);
+
+/// Lends permits of each key that the caller gives back. See "Keyed concurrency limiters". since 1
+pub struct tidegate_keyed_concurrency_limiter(pub(crate) KeyedConcurrencyLimiter);
 
 /// Where limiters have the time from. See "Clocks". since 1
 pub struct tidegate_clock {

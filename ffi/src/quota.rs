@@ -154,7 +154,7 @@ impl TryFrom<&Quota> for tidegate_quota {
 /// # Safety
 ///
 /// `quotas` is NULL or may be read for `count` such elements.
-unsafe fn read_all(quotas: *const tidegate_quota, count: usize) -> Result<Vec<Quota>, Mistake> {
+pub(crate) unsafe fn read_all(quotas: *const tidegate_quota, count: usize) -> Result<Vec<Quota>, Mistake> {
     if count == 0 || count > TIDEGATE_MAX_QUOTAS {
         let allowed = format_args!("1 to {TIDEGATE_MAX_QUOTAS} quotas");
         return Err(Mistake::new(Status::InvalidOption, "quotas", format_args!("{count} quotas"), allowed));
@@ -177,7 +177,7 @@ unsafe fn read_all(quotas: *const tidegate_quota, count: usize) -> Result<Vec<Qu
 /// # Safety
 ///
 /// `quotas_out` is NULL or may be written for `capacity` elements; `count_out` is NULL or may be written.
-unsafe fn write_all(
+pub(crate) unsafe fn write_all(
     quotas: &[Quota],
     quotas_out: *mut tidegate_quota,
     capacity: usize,

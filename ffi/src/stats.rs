@@ -26,7 +26,7 @@ pub struct tidegate_stats {
     pub available: u64,
     /// Callers that wait now; 0 in ABI 1.
     pub waiting: u64,
-    /// Live keys that were given up for others; 0 in ABI 1.
+    /// Keys that were forgotten for new ones though they owed something (keyed rate limiters).
     pub evicted_live: u64,
     /// Releases with ok (concurrency limiters).
     pub released_ok: u64,
@@ -36,8 +36,13 @@ pub struct tidegate_stats {
     pub hold_time_total_ns: u64,
     /// How long the longest-held permit was held; only with TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME.
     pub hold_time_max_ns: u64,
+    /// Keys that owe something, or have permits out, now (keyed limiters). Of keyed rate limiters about: exact up to a
+    /// max_keys of some 6,000, else from a sample.
+    pub live_keys: u64,
+    /// For how many such keys there is room (keyed limiters).
+    pub capacity: u64,
     /// All 0.
-    pub reserved: [u64; 19],
+    pub reserved: [u64; 17],
 }
 
 layout! { tidegate_stats: 256 {
@@ -54,7 +59,9 @@ layout! { tidegate_stats: 256 {
     released_failed: 80,
     hold_time_total_ns: 88,
     hold_time_max_ns: 96,
-    reserved: 104,
+    live_keys: 104,
+    capacity: 112,
+    reserved: 120,
 } }
 
 impl From<Stats> for tidegate_stats {
@@ -68,12 +75,14 @@ impl From<Stats> for tidegate_stats {
             in_flight: stats.in_flight,
             available: stats.available,
             waiting: 0,
-            evicted_live: 0,
+            evicted_live: stats.evicted_live,
             released_ok: stats.released_ok,
             released_failed: stats.released_failed,
             hold_time_total_ns: saturating_ns(stats.hold_time_total),
             hold_time_max_ns: saturating_ns(stats.hold_time_max),
-            reserved: [0; 19],
+            live_keys: stats.live_keys,
+            capacity: stats.capacity,
+            reserved: [0; 17],
         }
     }
 }
@@ -117,7 +126,7 @@ pub unsafe extern "C" fn tidegate_concurrency_limiter_stats(
 /// # Safety
 ///
 /// `stats_out` is NULL or may be written.
-unsafe fn tell(stats: Stats, stats_out: *mut tidegate_stats) -> Result<Status, Mistake> {
+pub(crate) unsafe fn tell(stats: Stats, stats_out: *mut tidegate_stats) -> Result<Status, Mistake> {
     let stats_out = checked(stats_out, "stats_out")?;
     // SAFETY: as the caller vouches.
     unsafe { stats_out.write(stats.into()) };

@@ -27,7 +27,7 @@ pub const TIDEGATE_CLOSED: i32 = 4;
 /// As many callers wait as may. Pinned for functions to come. since 1
 pub const TIDEGATE_QUEUE_FULL: i32 = 5;
 
-/// No slot is free for a new key. Pinned for functions to come. since 1
+/// No room for a new key (keyed limiters); nothing was taken. since 1
 pub const TIDEGATE_KEYS_FULL: i32 = 6;
 
 /// The wait was cancelled. Pinned for functions to come. since 1
@@ -51,7 +51,7 @@ pub const TIDEGATE_ERROR_STRUCT_SIZE: i32 = -2;
 /// An option, a quota or a text is not acceptable, or a buffer is too small. since 1
 pub const TIDEGATE_ERROR_OPTION: i32 = -3;
 
-/// A key is not acceptable. Pinned for functions to come. since 1
+/// A key, or a part of one, is NULL though its size is not 0. since 1
 pub const TIDEGATE_ERROR_KEY: i32 = -4;
 
 /// A cost or number of permits is not 1 to TIDEGATE_MAX_COST. since 1
@@ -60,13 +60,13 @@ pub const TIDEGATE_ERROR_COST: i32 = -5;
 /// A permit is spent, was never granted, or is of another limiter. since 1
 pub const TIDEGATE_ERROR_PERMIT: i32 = -6;
 
-/// A decision granted nothing, was refunded before, or is of another limiter. since 1
+/// A decision granted nothing, was refunded before, or is of another limiter or key. since 1
 pub const TIDEGATE_ERROR_DECISION: i32 = -7;
 
 /// A ticket is stale or of another limiter. Pinned for functions to come. since 1
 pub const TIDEGATE_ERROR_TICKET: i32 = -8;
 
-/// A pointer is not aligned for its type, or a length is more than memory can hold. since 1
+/// A pointer is not aligned for its type, or a length or max_keys is more than memory can hold. since 1
 pub const TIDEGATE_ERROR_MEMORY: i32 = -9;
 
 /// The object cannot do that, such as a monotonic clock that is told the time. since 1

@@ -6,8 +6,20 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// The files of `src/`, in the order of a manual.
-const CHAPTERS: [&str; 8] =
-    ["status", "object", "rate_limiter", "decision", "concurrency_limiter", "quota", "stats", "clock"];
+const CHAPTERS: [&str; 12] = [
+    "status",
+    "object",
+    "rate_limiter",
+    "decision",
+    "concurrency_limiter",
+    "quota",
+    "stats",
+    "key",
+    "keyed_rate_limiter",
+    "keyed_decision",
+    "keyed_concurrency_limiter",
+    "clock",
+];
 
 const OPEN: &str = "\
 #ifndef TIDEGATE_H
@@ -40,9 +52,16 @@ fn config() -> Config {
         tab_width: 4,
         export: ExportConfig {
             // Types of a chapter that no function of the same chapter mentions.
-            include: ["rate_limiter", "concurrency_limiter", "clock", "permit"]
-                .map(|name| format!("tidegate_{name}"))
-                .into(),
+            include: [
+                "rate_limiter",
+                "concurrency_limiter",
+                "keyed_rate_limiter",
+                "keyed_concurrency_limiter",
+                "clock",
+                "permit",
+            ]
+            .map(|name| format!("tidegate_{name}"))
+            .into(),
             ..ExportConfig::default()
         },
         ..Config::default()

@@ -12,22 +12,26 @@
 
 #include "tidegate.h"
 
-enum { MAX_WORDS = 256 };
+enum { MAX_WORDS = 256, MAX_KEYS = 1024 };
 
-/* A limiter of the script; one of the two is set. */
+/* A limiter of the script; one of the four is set. */
 typedef struct {
     char *name;
     tidegate_rate_limiter *rate;
     tidegate_concurrency_limiter *concurrency;
+    tidegate_keyed_rate_limiter *keyed_rate;
+    tidegate_keyed_concurrency_limiter *keyed_concurrency;
     bool tracks_hold_time;
 } Limiter;
 
-/* What was kept under an ID: a decision, or a permit and its limiter. */
+/* What was kept under an ID: a decision, or a permit and its limiter, keyed or not. */
 typedef struct {
     char *name;
     tidegate_decision decision;
     tidegate_permit permit;
     const tidegate_concurrency_limiter *lender;
+    tidegate_keyed_permit keyed_permit;
+    const tidegate_keyed_concurrency_limiter *keyed_lender;
 } Kept;
 
 typedef struct {
@@ -70,10 +74,16 @@ static char *copy_of(const char *text) {
     return copy;
 }
 
+static void free_limiter(const Limiter *limiter) {
+    tidegate_rate_limiter_free(limiter->rate);
+    tidegate_concurrency_limiter_free(limiter->concurrency);
+    tidegate_keyed_rate_limiter_free(limiter->keyed_rate);
+    tidegate_keyed_concurrency_limiter_free(limiter->keyed_concurrency);
+}
+
 static void empty(Script *script) {
     for (size_t i = 0; i < script->limiter_count; i++) {
-        tidegate_rate_limiter_free(script->limiters[i].rate);
-        tidegate_concurrency_limiter_free(script->limiters[i].concurrency);
+        free_limiter(&script->limiters[i]);
         free(script->limiters[i].name);
     }
     for (size_t i = 0; i < script->kept_count; i++) {
@@ -94,12 +104,12 @@ static Limiter *limiter_named(Script *script, const char *name) {
     fault("no limiter %s", name);
 }
 
-static const tidegate_rate_limiter *rate_named(Script *script, const char *name) {
+static const Limiter *rate_named(Script *script, const char *name) {
     const Limiter *limiter = limiter_named(script, name);
-    if (limiter->rate == NULL) {
+    if (limiter->rate == NULL && limiter->keyed_rate == NULL) {
         fault("%s is no rate limiter", name);
     }
-    return limiter->rate;
+    return limiter;
 }
 
 /* The place for a limiter, under a name that may have been another's before. */
@@ -107,8 +117,7 @@ static Limiter *new_limiter(Script *script, const char *name) {
     for (size_t i = 0; i < script->limiter_count; i++) {
         Limiter *old = &script->limiters[i];
         if (strcmp(old->name, name) == 0) {
-            tidegate_rate_limiter_free(old->rate);
-            tidegate_concurrency_limiter_free(old->concurrency);
+            free_limiter(old);
             *old = (Limiter){.name = old->name};
             return old;
         }
@@ -179,6 +188,37 @@ static size_t decode(char *text) {
     }
     *to = '\0';
     return (size_t)(to - text);
+}
+
+/* The key of a call: of a keyed limiter one must be given, of another none. */
+static tidegate_key key_option(const Limiter *limiter, char **words, int count) {
+    bool is_keyed = limiter->keyed_rate != NULL || limiter->keyed_concurrency != NULL;
+    char *text = (char *)(uintptr_t)option(words, count, "key");
+    if ((text != NULL) != is_keyed) {
+        fault(is_keyed ? "%s wants a key" : "%s takes no key", limiter->name);
+    }
+    return (tidegate_key){.data = text, .size = is_keyed ? decode(text) : 0};
+}
+
+/* The keys of `name=%XX,%XX`; returns how many. */
+static size_t key_list(char **words, int count, const char *name, tidegate_key *keys) {
+    char *text = (char *)(uintptr_t)option(words, count, name);
+    if (text == NULL) {
+        fault("no %s", name);
+    }
+    size_t listed = 0;
+    while (text != NULL) {
+        char *comma = strchr(text, ',');
+        if (comma != NULL) {
+            *comma = '\0';
+        }
+        if (listed == MAX_KEYS) {
+            fault("too many %s", name);
+        }
+        keys[listed++] = (tidegate_key){.data = text, .size = decode(text)};
+        text = comma == NULL ? NULL : comma + 1;
+    }
+    return listed;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- answers */
@@ -329,7 +369,68 @@ static void parse(char **words, int count) {
 
 /* --------------------------------------------------------------------------------------------------------- commands */
 
+/* In a struct 0 is the default, which a script does not mean: another number out of range stands for it. */
+static uint64_t max_keys_option(char **words, int count) {
+    uint64_t max_keys = number_option(words, count, "max_keys", 0);
+    return max_keys == 0 ? UINT64_MAX : max_keys;
+}
+
+static uint32_t when_full_named(const char *name) {
+    if (name == NULL) {
+        return TIDEGATE_WHEN_FULL_DEFAULT;
+    }
+    return strcmp(name, "evict") == 0      ? TIDEGATE_WHEN_FULL_EVICT
+           : strcmp(name, "deny_new") == 0 ? TIDEGATE_WHEN_FULL_DENY_NEW
+                                           : UINT32_MAX;
+}
+
+static void make_keyed_rate(Script *script, const char *name, char **words, int count) {
+    tidegate_keyed_rate_limiter_options options = {
+        .struct_size = sizeof options,
+        .max_keys = max_keys_option(words, count),
+        .when_full = when_full_named(option(words, count, "when_full")),
+        .clock = script->clock,
+    };
+    tidegate_keyed_rate_limiter *limiter = NULL;
+    char *text = (char *)(uintptr_t)option(words, count, "text");
+    int32_t status = TIDEGATE_ERROR_OPTION;
+    if (text != NULL) {
+        size_t length = decode(text);
+        status = tidegate_keyed_rate_limiter_parse(text, length, &options, &limiter, error_text, sizeof error_text);
+    } else {
+        tidegate_quota quotas[TIDEGATE_MAX_QUOTAS + 1];
+        int read = read_quotas(words, count, quotas);
+        if (read >= 0) {
+            status = tidegate_keyed_rate_limiter_new(quotas, (size_t)read, &options, &limiter, error_text,
+                                                     sizeof error_text);
+        }
+    }
+    say_told(status);
+    if (status == TIDEGATE_OK) {
+        new_limiter(script, name)->keyed_rate = limiter;
+    }
+}
+
+static void make_keyed_concurrency(Script *script, const char *name, char **words, int count) {
+    tidegate_keyed_concurrency_limiter_options options = {
+        .struct_size = sizeof options,
+        .limit = number_option(words, count, "limit", 0),
+        .max_keys = max_keys_option(words, count),
+    };
+    options.flags = options.limit == 0 ? TIDEGATE_CONCURRENCY_LIMIT_ZERO : 0;
+    tidegate_keyed_concurrency_limiter *limiter = NULL;
+    int32_t status = tidegate_keyed_concurrency_limiter_new(&options, &limiter, error_text, sizeof error_text);
+    say_told(status);
+    if (status == TIDEGATE_OK) {
+        new_limiter(script, name)->keyed_concurrency = limiter;
+    }
+}
+
 static void make_rate(Script *script, const char *name, char **words, int count) {
+    if (option(words, count, "max_keys") != NULL) {
+        make_keyed_rate(script, name, words, count);
+        return;
+    }
     tidegate_rate_limiter_options options = {.struct_size = sizeof options, .clock = script->clock};
     tidegate_rate_limiter *limiter = NULL;
     char *text = (char *)(uintptr_t)option(words, count, "text");
@@ -351,6 +452,10 @@ static void make_rate(Script *script, const char *name, char **words, int count)
 }
 
 static void make_concurrency(Script *script, const char *name, char **words, int count) {
+    if (option(words, count, "max_keys") != NULL) {
+        make_keyed_concurrency(script, name, words, count);
+        return;
+    }
     bool tracks = number_option(words, count, "track_hold_time", 0) == 1;
     tidegate_concurrency_limiter_options options = {
         .struct_size = sizeof options,
@@ -372,17 +477,25 @@ static void make_concurrency(Script *script, const char *name, char **words, int
 }
 
 static void reconfigure(Script *script, const char *name, char **words, int count) {
-    const tidegate_rate_limiter *limiter = rate_named(script, name);
+    const Limiter *limiter = rate_named(script, name);
     char *text = (char *)(uintptr_t)option(words, count, "text");
     int32_t status = TIDEGATE_ERROR_OPTION;
     if (text != NULL) {
         size_t length = decode(text);
-        status = tidegate_rate_limiter_reconfigure_text(limiter, text, length, error_text, sizeof error_text);
+        status = limiter->keyed_rate != NULL
+                     ? tidegate_keyed_rate_limiter_reconfigure_text(limiter->keyed_rate, text, length, error_text,
+                                                                    sizeof error_text)
+                     : tidegate_rate_limiter_reconfigure_text(limiter->rate, text, length, error_text,
+                                                              sizeof error_text);
     } else {
         tidegate_quota quotas[TIDEGATE_MAX_QUOTAS + 1];
         int read = read_quotas(words, count, quotas);
         if (read >= 0) {
-            status = tidegate_rate_limiter_reconfigure(limiter, quotas, (size_t)read, error_text, sizeof error_text);
+            status = limiter->keyed_rate != NULL
+                         ? tidegate_keyed_rate_limiter_reconfigure(limiter->keyed_rate, quotas, (size_t)read, error_text,
+                                                                   sizeof error_text)
+                         : tidegate_rate_limiter_reconfigure(limiter->rate, quotas, (size_t)read, error_text,
+                                                             sizeof error_text);
         }
     }
     say_told(status);
@@ -391,27 +504,52 @@ static void reconfigure(Script *script, const char *name, char **words, int coun
 static void try_acquire(Script *script, const char *name, char **words, int count) {
     const Limiter *limiter = limiter_named(script, name);
     uint64_t cost = number_option(words, count, "cost", 1);
+    tidegate_key key = key_option(limiter, words, count);
     if (limiter->rate != NULL) {
         say_try(tidegate_rate_limiter_try_acquire(limiter->rate, cost), "cost");
+        return;
+    }
+    if (limiter->keyed_rate != NULL) {
+        say_try(tidegate_keyed_rate_limiter_try_acquire(limiter->keyed_rate, key.data, key.size, cost), "cost");
+        return;
+    }
+    const char *as = option(words, count, "as");
+    if (limiter->keyed_concurrency != NULL) {
+        tidegate_keyed_permit permit;
+        int32_t status = tidegate_keyed_concurrency_limiter_try_acquire(limiter->keyed_concurrency, key.data, key.size,
+                                                                        cost, &permit);
+        say_try(status, "permits");
+        if (as != NULL && status >= 0) {
+            Kept *kept = new_kept(script, as);
+            kept->keyed_permit = permit;
+            kept->keyed_lender = limiter->keyed_concurrency;
+            kept->lender = NULL;
+        }
         return;
     }
     tidegate_permit permit;
     int32_t status = tidegate_concurrency_limiter_try_acquire(limiter->concurrency, cost, &permit);
     say_try(status, "permits");
-    const char *as = option(words, count, "as");
     if (as != NULL && status >= 0) {
         Kept *kept = new_kept(script, as);
         kept->permit = permit;
         kept->lender = limiter->concurrency;
+        kept->keyed_lender = NULL;
     }
 }
 
 static void decide(Script *script, const char *name, char **words, int count, bool spend) {
-    const tidegate_rate_limiter *limiter = rate_named(script, name);
+    const Limiter *limiter = rate_named(script, name);
     uint64_t cost = number_option(words, count, "cost", 1);
+    tidegate_key key = key_option(limiter, words, count);
     tidegate_decision decision;
-    int32_t status = spend ? tidegate_rate_limiter_decide(limiter, cost, &decision)
-                           : tidegate_rate_limiter_peek(limiter, cost, &decision);
+    int32_t status;
+    if (limiter->keyed_rate != NULL) {
+        status = (spend ? tidegate_keyed_rate_limiter_decide : tidegate_keyed_rate_limiter_peek)(
+            limiter->keyed_rate, key.data, key.size, cost, &decision);
+    } else {
+        status = (spend ? tidegate_rate_limiter_decide : tidegate_rate_limiter_peek)(limiter->rate, cost, &decision);
+    }
     say_decision(status, &decision);
     const char *as = option(words, count, "as");
     if (as != NULL && status >= 0) {
@@ -419,8 +557,125 @@ static void decide(Script *script, const char *name, char **words, int count, bo
     }
 }
 
+static void refund(Script *script, const char *name, char **words, int count) {
+    const Limiter *limiter = rate_named(script, name);
+    tidegate_decision *decision = &kept_named(script, words[0])->decision;
+    tidegate_key key = key_option(limiter, words, count);
+    say_done(limiter->keyed_rate != NULL
+                 ? tidegate_keyed_rate_limiter_refund(limiter->keyed_rate, key.data, key.size, decision)
+                 : tidegate_rate_limiter_refund(limiter->rate, decision));
+}
+
+static void reset(Script *script, const char *name, char **words, int count) {
+    const Limiter *limiter = rate_named(script, name);
+    tidegate_key key = key_option(limiter, words, count);
+    say_done(limiter->keyed_rate != NULL ? tidegate_keyed_rate_limiter_reset(limiter->keyed_rate, key.data, key.size)
+                                         : tidegate_rate_limiter_reset(limiter->rate));
+}
+
+static void many(Script *script, const char *name, char **words, int count) {
+    const Limiter *limiter = rate_named(script, name);
+    tidegate_key keys[MAX_KEYS];
+    int32_t statuses[MAX_KEYS];
+    size_t listed = key_list(words, count, "keys", keys);
+    uint64_t cost = number_option(words, count, "cost", 1);
+    int32_t status = tidegate_keyed_rate_limiter_try_acquire_many(limiter->keyed_rate, keys, listed, cost, statuses);
+    if (status == TIDEGATE_ERROR_COST) {
+        say_error("cost");
+        return;
+    }
+    if (status != TIDEGATE_OK) {
+        fault("unexpected status %s", tidegate_status_name(status));
+    }
+    printf("%ld ok ", line_number);
+    for (size_t i = 0; i < listed; i++) {
+        printf("%s%s", i == 0 ? "" : ",", statuses[i] == TIDEGATE_ALLOWED ? "allowed" : "refused");
+    }
+    printf("\n");
+}
+
+static void in_flight(Script *script, const char *name, char **words, int count) {
+    const Limiter *limiter = limiter_named(script, name);
+    tidegate_key key = key_option(limiter, words, count);
+    uint64_t out;
+    if (tidegate_keyed_concurrency_limiter_in_flight(limiter->keyed_concurrency, key.data, key.size, &out) < 0) {
+        fault("%s is no keyed concurrency limiter", name);
+    }
+    printf("%ld ok %" PRIu64 "\n", line_number, out);
+}
+
+static void say_key(const unsigned char *key, size_t size) {
+    printf("%ld ok ", line_number);
+    for (size_t i = 0; i < size; i++) {
+        printf("%02x", key[i]);
+    }
+    printf("\n");
+}
+
+static void make_key(char **words, int count) {
+    tidegate_key parts[MAX_KEYS];
+    size_t listed = key_list(words, count, "parts", parts);
+    size_t size;
+    if (tidegate_key_of(parts, listed, NULL, 0, &size) != TIDEGATE_OK) {
+        fault("no key");
+    }
+    unsigned char *key = grown(NULL, 0, size + 1);
+    if (tidegate_key_of(parts, listed, key, size, &size) != TIDEGATE_OK) {
+        fault("no key");
+    }
+    say_key(key, size);
+    free(key);
+}
+
+static void make_ip_key(char **words, int count) {
+    char *address = (char *)(uintptr_t)option(words, count, "address");
+    if (address == NULL) {
+        fault("no address");
+    }
+    size_t length = decode(address);
+    int32_t prefix = TIDEGATE_DEFAULT_PREFIX;
+    if (option(words, count, "prefix") != NULL) {
+        uint64_t asked = number_option(words, count, "prefix", 0);
+        prefix = asked > INT32_MAX ? INT32_MAX : (int32_t)asked;
+    }
+    unsigned char key[TIDEGATE_IP_KEY_SIZE];
+    size_t size;
+    if (tidegate_ip_key(address, length, prefix, key, &size, error_text, sizeof error_text) < 0) {
+        say_told_error();
+    } else {
+        say_key(key, size);
+    }
+}
+
+/* Statistics of keyed limiters; false if the limiter has no keys. */
+static bool keyed_stats(const Limiter *limiter) {
+    tidegate_stats stats;
+    if (limiter->keyed_rate != NULL) {
+        if (tidegate_keyed_rate_limiter_stats(limiter->keyed_rate, &stats) != TIDEGATE_OK) {
+            fault("no statistics");
+        }
+        printf("%ld ok allowed=%" PRIu64 " denied=%" PRIu64 " evicted_live=%" PRIu64 " capacity=%" PRIu64 "\n",
+               line_number, stats.allowed, stats.denied, stats.evicted_live, stats.capacity);
+        return true;
+    }
+    if (limiter->keyed_concurrency != NULL) {
+        if (tidegate_keyed_concurrency_limiter_stats(limiter->keyed_concurrency, &stats) != TIDEGATE_OK) {
+            fault("no statistics");
+        }
+        printf("%ld ok limit=%" PRIu64 " allowed=%" PRIu64 " denied=%" PRIu64 " released_ok=%" PRIu64
+               " released_failed=%" PRIu64 " capacity=%" PRIu64 "\n",
+               line_number, stats.limit, stats.allowed, stats.denied, stats.released_ok, stats.released_failed,
+               stats.capacity);
+        return true;
+    }
+    return false;
+}
+
 static void stats(Script *script, const char *name) {
     const Limiter *limiter = limiter_named(script, name);
+    if (keyed_stats(limiter)) {
+        return;
+    }
     tidegate_stats stats;
     if (limiter->rate != NULL) {
         if (tidegate_rate_limiter_stats(limiter->rate, &stats) != TIDEGATE_OK) {
@@ -443,7 +698,10 @@ static void stats(Script *script, const char *name) {
 }
 
 static void set_limit(Script *script, const char *name, const char *limit) {
-    int32_t status = tidegate_concurrency_limiter_set_limit(limiter_named(script, name)->concurrency, number(limit));
+    const Limiter *limiter = limiter_named(script, name);
+    int32_t status = limiter->keyed_concurrency != NULL
+                         ? tidegate_keyed_concurrency_limiter_set_limit(limiter->keyed_concurrency, number(limit))
+                         : tidegate_concurrency_limiter_set_limit(limiter->concurrency, number(limit));
     if (status == TIDEGATE_ERROR_OPTION) {
         say_error("limit");
     } else {
@@ -461,6 +719,10 @@ static void run(Script *script, char **words, int count) {
     int more_count = count - 2;
     if (strcmp(verb, "parse") == 0) {
         parse(words + 1, count - 1);
+    } else if (strcmp(verb, "key") == 0) {
+        make_key(words + 1, count - 1);
+    } else if (strcmp(verb, "ip") == 0) {
+        make_ip_key(words + 1, count - 1);
     } else if (strcmp(verb, "rate") == 0) {
         make_rate(script, name, more, more_count);
     } else if (strcmp(verb, "conc") == 0) {
@@ -475,14 +737,20 @@ static void run(Script *script, char **words, int count) {
         decide(script, name, more, more_count, true);
     } else if (strcmp(verb, "peek") == 0) {
         decide(script, name, more, more_count, false);
-    } else if (strcmp(verb, "refund") == 0 && count == 3) {
-        say_done(tidegate_rate_limiter_refund(rate_named(script, name), &kept_named(script, more[0])->decision));
+    } else if (strcmp(verb, "refund") == 0 && count >= 3) {
+        refund(script, name, more, more_count);
     } else if (strcmp(verb, "release") == 0) {
         Kept *kept = kept_named(script, name);
         int32_t ok = !(count == 3 && strcmp(more[0], "failed") == 0);
-        say_done(tidegate_concurrency_limiter_release(kept->lender, &kept->permit, ok));
+        say_done(kept->keyed_lender != NULL
+                     ? tidegate_keyed_concurrency_limiter_release(kept->keyed_lender, &kept->keyed_permit, ok)
+                     : tidegate_concurrency_limiter_release(kept->lender, &kept->permit, ok));
     } else if (strcmp(verb, "reset") == 0) {
-        say_done(tidegate_rate_limiter_reset(rate_named(script, name)));
+        reset(script, name, more, more_count);
+    } else if (strcmp(verb, "many") == 0) {
+        many(script, name, more, more_count);
+    } else if (strcmp(verb, "in_flight") == 0) {
+        in_flight(script, name, more, more_count);
     } else if (strcmp(verb, "reconfigure") == 0) {
         reconfigure(script, name, more, more_count);
     } else if (strcmp(verb, "limit") == 0 && count == 3) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <iomanip>
 #include <iostream>
 #include <map>
 #include <sstream>
@@ -119,6 +120,45 @@ std::vector<tidegate::Quota> read_quotas(Words::const_iterator begin, Words::con
     return quotas;
 }
 
+// `%XX,%XX`
+Words read_list(const std::string &text) {
+    Words list;
+    std::size_t begin = 0;
+    for (std::size_t comma = 0; comma != std::string::npos; begin = comma + 1) {
+        comma = text.find(',', begin);
+        list.push_back(decoded(text.substr(begin, comma == std::string::npos ? comma : comma - begin)));
+    }
+    return list;
+}
+
+std::string in_hex(const std::string &key) {
+    std::ostringstream line;
+    line << "ok " << std::hex << std::setfill('0');
+    for (const char byte : key) {
+        line << std::setw(2) << static_cast<unsigned>(static_cast<unsigned char>(byte));
+    }
+    return line.str();
+}
+
+// The `name=value` words behind a limiter's name, those of its quotas aside.
+Options beside_quotas(const Words &words) {
+    Words all(words.begin() + 2, words.end());
+    all.erase(std::remove(all.begin(), all.end(), "+"), all.end());
+    return Options(all.begin(), all.end());
+}
+
+tidegate::KeyedRateOptions keyed_options(const Options &options) {
+    tidegate::KeyedRateOptions settings;
+    settings.max_keys = options.number("max_keys");
+    if (const std::string *when_full = options.find("when_full")) {
+        if (*when_full != "evict" && *when_full != "deny_new") {
+            throw Refused{"when_full"};
+        }
+        settings.when_full = *when_full == "evict" ? tidegate::WhenFull::evict : tidegate::WhenFull::deny_new;
+    }
+    return settings;
+}
+
 // What the words after a limiter's name say, given to whoever builds from it.
 template <class Use>
 void with_quotas(const Words &words, Use use) {
@@ -172,6 +212,11 @@ struct Concurrency {
     std::vector<tidegate::Permit> nameless;
 };
 
+struct KeyedConcurrency {
+    tidegate::KeyedConcurrencyLimiter limiter;
+    std::vector<tidegate::KeyedPermit> nameless;
+};
+
 class Script {
 public:
     std::string run(const Words &words) {
@@ -188,17 +233,43 @@ public:
 private:
     std::string answer(const Words &words) {
         const std::string &verb = words[0], &name = words.at(1);
-        const Options options = verb == "try" || verb == "decide" || verb == "peek" || verb == "conc"
-                                    ? Options(words.begin() + 2, words.end())
-                                    : Options(words.end(), words.end());
+        if (verb == "key") {
+            return in_hex(tidegate::key_of(read_list(name.substr(std::string_view("parts=").size()))));
+        }
+        if (verb == "ip") {
+            const Options options(words.begin() + 1, words.end());
+            const std::string address = decoded(*options.find("address"));
+            return in_hex(options.find("prefix") == nullptr ? tidegate::ip_key(address)
+                                                            : tidegate::ip_key(address, options.number("prefix")));
+        }
+        const bool has_options = verb == "try" || verb == "decide" || verb == "peek" || verb == "conc" ||
+                                 verb == "reset" || verb == "many" || verb == "in_flight";
+        const Options options = has_options ? Options(words.begin() + 2, words.end()) : Options(words.end(), words.end());
+        if (verb == "rate") {
+            make_rate(name, words);
+            return "ok";
+        }
+        if (verb == "conc" && options.find("max_keys") != nullptr) {
+            tidegate::KeyedConcurrencyOptions settings;
+            settings.max_keys = options.number("max_keys");
+            tidegate::KeyedConcurrencyLimiter limiter(options.number("limit"), settings);
+            forget(name);
+            keyed_concurrencies_.emplace(name, KeyedConcurrency{std::move(limiter), {}});
+            return "ok";
+        }
+        if (keyed_rates_.count(name) != 0) {
+            return keyed_rate_answer(keyed_rates_.at(name), words, options);
+        }
+        if (keyed_concurrencies_.count(name) != 0) {
+            return keyed_concurrency_answer(keyed_concurrencies_.at(name), words, options);
+        }
+        if (options.find("key") != nullptr) {
+            throw Fault(name + " takes no key");
+        }
         if (verb == "parse") {
             return parse(decoded(name.substr(std::string_view("text=").size())));
         }
-        if (verb == "rate") {
-            with_quotas(words, [&](const tidegate::Quotas &quotas) {
-                rates_.insert_or_assign(name, tidegate::RateLimiter(quotas, clock_));
-            });
-        } else if (verb == "conc") {
+        if (verb == "conc") {
             make_concurrency(name, options);
         } else if (verb == "advance") {
             check(clock_.advance_ns(number(name)));
@@ -218,7 +289,9 @@ private:
         } else if (verb == "refund") {
             check(rate(name).refund(decisions_.at(words.at(2))));
         } else if (verb == "release") {
-            check(permits_.at(name).release(!(words.size() == 3 && words[2] == "failed")));
+            const bool ok = !(words.size() == 3 && words[2] == "failed");
+            const auto keyed = keyed_permits_.find(name);
+            check(keyed == keyed_permits_.end() ? permits_.at(name).release(ok) : keyed->second.release(ok));
         } else if (verb == "reset") {
             check(rate(name).reset());
         } else if (verb == "reconfigure") {
@@ -231,6 +304,113 @@ private:
             throw Fault("unknown command " + verb);
         }
         return "ok";
+    }
+
+    // A name is one limiter's at a time.
+    void forget(const std::string &name) {
+        rates_.erase(name);
+        concurrencies_.erase(name);
+        keyed_rates_.erase(name);
+        keyed_concurrencies_.erase(name);
+    }
+
+    void make_rate(const std::string &name, const Words &words) {
+        const Options options = beside_quotas(words);
+        with_quotas(words, [&](const tidegate::Quotas &quotas) {
+            if (options.find("max_keys") == nullptr) {
+                tidegate::RateLimiter limiter(quotas, clock_);
+                forget(name);
+                rates_.emplace(name, std::move(limiter));
+                return;
+            }
+            tidegate::KeyedRateOptions settings = keyed_options(options);
+            settings.clock = &clock_;
+            tidegate::KeyedRateLimiter limiter(quotas, settings);
+            forget(name);
+            keyed_rates_.emplace(name, std::move(limiter));
+        });
+    }
+
+    static std::string key_of_call(const Options &options) {
+        if (options.find("key") == nullptr) {
+            throw Fault("a keyed limiter wants a key");
+        }
+        return decoded(*options.find("key"));
+    }
+
+    std::string keyed_rate_answer(const tidegate::KeyedRateLimiter &limiter, const Words &words,
+                                  const Options &options) {
+        const std::string &verb = words[0];
+        if (verb == "try") {
+            return answered(limiter.try_acquire(key_of_call(options), options.number("cost", 1)).status(), "cost");
+        }
+        if (verb == "decide") {
+            tidegate::Decision decision = limiter.decide(key_of_call(options), options.number("cost", 1));
+            const std::string line = shown(decision);
+            if (const std::string *as = options.find("as")) {
+                decisions_.insert_or_assign(*as, std::move(decision));
+            }
+            return line;
+        }
+        if (verb == "peek") {
+            return shown(limiter.peek(key_of_call(options), options.number("cost", 1)));
+        }
+        if (verb == "many") {
+            std::string line = "ok ";
+            for (const tidegate::Outcome each :
+                 limiter.try_acquire_many(read_list(*options.find("keys")), options.number("cost", 1))) {
+                line += (line.size() > 3 ? "," : "") + answered(each.status(), "cost");
+            }
+            return line;
+        }
+        if (verb == "refund") {
+            const Options key(words.begin() + 3, words.end());
+            check(limiter.refund(key_of_call(key), decisions_.at(words.at(2))));
+        } else if (verb == "reset") {
+            check(limiter.reset(key_of_call(options)));
+        } else if (verb == "reconfigure") {
+            with_quotas(words, [&](const tidegate::Quotas &quotas) { limiter.reconfigure(quotas); });
+        } else if (verb == "stats") {
+            const tidegate::Stats stats = limiter.stats();
+            std::ostringstream line;
+            line << "ok allowed=" << stats.allowed << " denied=" << stats.denied
+                 << " evicted_live=" << stats.evicted_live << " capacity=" << stats.capacity;
+            return line.str();
+        } else {
+            throw Fault("unknown command " + verb + " of a keyed rate limiter");
+        }
+        return "ok";
+    }
+
+    std::string keyed_concurrency_answer(KeyedConcurrency &keyed, const Words &words, const Options &options) {
+        const std::string &verb = words[0];
+        if (verb == "try") {
+            tidegate::KeyedPermit permit = keyed.limiter.try_acquire(key_of_call(options), options.number("cost", 1));
+            const std::string line = answered(permit.status(), "permits");
+            if (const std::string *as = options.find("as")) {
+                permits_.erase(*as);
+                keep(keyed_permits_, *as, std::move(permit), keyed);
+            } else if (permit) {
+                keyed.nameless.push_back(std::move(permit));
+            }
+            return line;
+        }
+        if (verb == "in_flight") {
+            return "ok " + std::to_string(keyed.limiter.in_flight(key_of_call(options)));
+        }
+        if (verb == "limit") {
+            check(keyed.limiter.set_limit(number(words.at(2))));
+            return "ok";
+        }
+        if (verb == "stats") {
+            const tidegate::Stats stats = keyed.limiter.stats();
+            std::ostringstream line;
+            line << "ok limit=" << stats.limit << " allowed=" << stats.allowed << " denied=" << stats.denied
+                 << " released_ok=" << stats.released_ok << " released_failed=" << stats.released_failed
+                 << " capacity=" << stats.capacity;
+            return line.str();
+        }
+        throw Fault("unknown command " + verb + " of a keyed concurrency limiter");
     }
 
     static std::string parse(const std::string &text) {
@@ -246,7 +426,7 @@ private:
         settings.track_hold_time = options.number("track_hold_time", 0) == 1;
         settings.clock = &clock_;
         tidegate::ConcurrencyLimiter limiter(options.number("limit"), settings);
-        concurrencies_.erase(name);
+        forget(name);
         concurrencies_.emplace(name, Concurrency{std::move(limiter), settings.track_hold_time, {}});
     }
 
@@ -259,7 +439,8 @@ private:
         tidegate::Permit permit = found->second.limiter.try_acquire(cost);
         const std::string line = answered(permit.status(), "permits");
         if (const std::string *as = options.find("as")) {
-            keep(*as, std::move(permit), found->second);
+            keyed_permits_.erase(*as);
+            keep(permits_, *as, std::move(permit), found->second);
         } else if (permit) {
             found->second.nameless.push_back(std::move(permit));
         }
@@ -267,12 +448,13 @@ private:
     }
 
     // A permit whose name is taken by another stays out, as one without a name does.
-    void keep(const std::string &as, tidegate::Permit permit, Concurrency &lender) {
-        const auto old = permits_.find(as);
-        if (old != permits_.end() && old->second) {
+    template <class Permits, class Permit, class Lender>
+    static void keep(Permits &permits, const std::string &as, Permit permit, Lender &lender) {
+        const auto old = permits.find(as);
+        if (old != permits.end() && old->second) {
             lender.nameless.push_back(std::move(old->second));
         }
-        permits_.insert_or_assign(as, std::move(permit));
+        permits.insert_or_assign(as, std::move(permit));
     }
 
     std::string stats(const std::string &name) {
@@ -304,9 +486,12 @@ private:
     tidegate::ManualClock clock_;
     std::map<std::string, tidegate::RateLimiter> rates_;
     std::map<std::string, Concurrency> concurrencies_;
+    std::map<std::string, tidegate::KeyedRateLimiter> keyed_rates_;
+    std::map<std::string, KeyedConcurrency> keyed_concurrencies_;
     std::map<std::string, tidegate::Decision> decisions_;
     // After the limiters, so that permits go first.
     std::map<std::string, tidegate::Permit> permits_;
+    std::map<std::string, tidegate::KeyedPermit> keyed_permits_;
 };
 
 void run_file(const std::string &path) {

@@ -95,7 +95,7 @@ check 'the library is named after its ABI' grep -q 'SONAME.*libtidegate\.so\.1$'
 
 # Each struct and field of layout.txt as a macro call, for test_layout.c.
 sed -n -e 's/^\(tidegate_[a-z_]*\) - 0 \([0-9]*\)$/LAYOUT_STRUCT(\1, \2)/p' \
-    -e 's/^\(tidegate_[a-z_]*\) \([a-z_]*\) \([0-9]*\) \([0-9]*\)$/LAYOUT_FIELD(\1, \2, \3, \4)/p' \
+    -e 's/^\(tidegate_[a-z_]*\) \([a-z0-9_]*\) \([0-9]*\) \([0-9]*\)$/LAYOUT_FIELD(\1, \2, \3, \4)/p' \
     "$tests/layout.txt" > "$out/layout_list.h"
 check 'layout.txt is read in full' same "$(grep -c '^tidegate' "$tests/layout.txt")" "$(wc -l < "$out/layout_list.h")"
 
@@ -142,6 +142,9 @@ if has cpp; then
         'tidegate::RateLimiter l("1/s"); auto d = l.decide(); l.refund(d);' 'nodiscard'
         'tidegate::RateLimiter l("1/s"); tidegate::Mistake m; l.reconfigure("2/s", m);' 'nodiscard'
         'tidegate::ConcurrencyLimiter(1).set_limit(2);' 'nodiscard'
+        'tidegate::KeyedRateLimiter("1/s").try_acquire(7);' 'Key'
+        'tidegate::KeyedRateLimiter("1/s").try_acquire(nullptr);' 'Key'
+        'tidegate::KeyedConcurrencyLimiter(1).try_acquire("ann", 1.5);' 'Count'
     )
     for ((i = 0; i < ${#refused[@]}; i += 2)); do
         check "C++ refuses to compile: ${refused[i]}" refuses_to_compile "${refused[i]}" "${refused[i + 1]}"
@@ -182,8 +185,11 @@ if has cpp; then
     compile_cpp test_cpp20 20 "$tests/test_cpp.cpp" "$tests/cpp_second.cpp" "${link[@]}"
     compile_cpp test_cpp_arguments17 17 "$tests/test_cpp_arguments.cpp" "${link[@]}"
     compile_cpp test_cpp_arguments20 20 "$tests/test_cpp_arguments.cpp" "${link[@]}"
+    compile_cpp test_keyed_cpp17 17 "$tests/test_keyed_cpp.cpp" "${link[@]}"
+    compile_cpp test_keyed_cpp20 20 "$tests/test_keyed_cpp.cpp" "${link[@]}"
     compile_cpp test_cpp_panic 17 "$tests/test_cpp_panic.cpp" "${link_panic[@]}"
-    programs+=(test_cpp17 test_cpp20 test_cpp_arguments17 test_cpp_arguments20 test_cpp_panic)
+    programs+=(test_cpp17 test_cpp20 test_cpp_arguments17 test_cpp_arguments20 test_keyed_cpp17 test_keyed_cpp20
+        test_cpp_panic)
     compile_cpp conformance_cpp 17 -O2 "$tests/conformance.cpp" "${link[@]}"
 fi
 
@@ -284,7 +290,7 @@ fi
 if [[ ${#checker[@]} -gt 0 ]]; then
     for program in "${programs[@]}"; do
         arguments=()
-        [[ $program != test_threads ]] || arguments=(400 5)
+        [[ $program != test_*threads ]] || arguments=(400 5)
         check "$program under valgrind" "${checker[@]}" "$out/$program" "${arguments[@]}"
     done
 fi

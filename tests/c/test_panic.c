@@ -1,7 +1,7 @@
 /* A fault inside the library, forced through a door that only its test-panic build has, becomes a status; the library
  * works on. Linked with build/test-panic/lib. */
 
-#include "fixture.h"
+#include "keyed_fixture.h"
 
 #define PANIC_COST UINT64_C(666666666)
 static const char panic_text[] = "test-panic";
@@ -32,6 +32,34 @@ static void a_panic_of_a_call_becomes_a_status_and_writes_no_output(void) {
     tidegate_concurrency_limiter_free(concurrency);
     tidegate_rate_limiter_free(rate);
     tidegate_clock_free(clock);
+}
+
+static void a_panic_of_a_keyed_call_becomes_a_status_too(void) {
+    tidegate_keyed_rate_limiter *rate = keyed_rate_limiter("5/h", 10, 0, NULL);
+    tidegate_keyed_concurrency_limiter *concurrency = keyed_concurrency_limiter(1, 10);
+    tidegate_keyed_rate_limiter *none = NULL;
+    tidegate_decision decision = {.limit = 77};
+    tidegate_keyed_permit permit = {.limiter_id = 77};
+    tidegate_key key = {"ann", 3};
+    int32_t statuses[] = {77};
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQUAL(tidegate_keyed_rate_limiter_try_acquire(rate, KEY("ann"), PANIC_COST), TIDEGATE_ERROR_PANIC);
+        CHECK_EQUAL(tidegate_keyed_rate_limiter_try_acquire_many(rate, &key, 1, PANIC_COST, statuses),
+                    TIDEGATE_ERROR_PANIC);
+        CHECK_EQUAL(tidegate_keyed_rate_limiter_decide(rate, KEY("ann"), PANIC_COST, &decision), TIDEGATE_ERROR_PANIC);
+        CHECK_EQUAL(tidegate_keyed_concurrency_limiter_try_acquire(concurrency, KEY("ann"), PANIC_COST, &permit),
+                    TIDEGATE_ERROR_PANIC);
+        CHECK_EQUAL(tidegate_keyed_rate_limiter_parse(panic_text, strlen(panic_text), NULL, &none, NULL, 0),
+                    TIDEGATE_ERROR_PANIC);
+    }
+    CHECK(none == NULL);
+    CHECK_EQUAL(decision.limit, 77);
+    CHECK_EQUAL(permit.limiter_id, 77);
+    CHECK_EQUAL(statuses[0], 77);
+    CHECK_EQUAL(remaining(rate, "ann"), 5);
+    CHECK_EQUAL(tidegate_keyed_concurrency_limiter_try_acquire(concurrency, KEY("ann"), 1, &permit), TIDEGATE_ALLOWED);
+    tidegate_keyed_concurrency_limiter_free(concurrency);
+    tidegate_keyed_rate_limiter_free(rate);
 }
 
 static void a_panic_while_a_text_is_read_is_told_in_words(void) {
@@ -68,6 +96,7 @@ static void a_panic_while_a_limiter_is_reconfigured_leaves_it_as_it_was(void) {
 
 int main(void) {
     RUN(a_panic_of_a_call_becomes_a_status_and_writes_no_output);
+    RUN(a_panic_of_a_keyed_call_becomes_a_status_too);
     RUN(a_panic_while_a_text_is_read_is_told_in_words);
     RUN(a_panic_while_a_limiter_is_reconfigured_leaves_it_as_it_was);
     return finish();

@@ -76,6 +76,57 @@ int main(void) {
     tidegate_concurrency_limiter_free(limiter);
     tidegate_concurrency_limiter_free(limiter);
 
+    char address[TIDEGATE_IP_KEY_SIZE], key[64];
+    size_t address_size = 0, key_size = 0;
+    EXPECT(tidegate_ip_key("203.0.113.7", 11, TIDEGATE_DEFAULT_PREFIX, address, &address_size, error, sizeof error) ==
+           TIDEGATE_OK);
+    EXPECT(address_size == 4 && memcmp(address, "\xcb\x00\x71\x07", 4) == 0);
+    tidegate_key parts[] = {{address, address_size}, {"/report", 7}};
+    EXPECT(tidegate_key_of(parts, 2, key, sizeof key, &key_size) == TIDEGATE_OK && key_size == 27);
+
+    tidegate_keyed_rate_limiter_options keyed = {
+        .struct_size = sizeof keyed, .max_keys = 10, .when_full = TIDEGATE_WHEN_FULL_DENY_NEW, .clock = clock};
+    tidegate_keyed_rate_limiter *by_key = NULL, *by_text = NULL;
+    int32_t statuses[2];
+    EXPECT(tidegate_keyed_rate_limiter_new(quotas, 1, &keyed, &by_key, error, sizeof error) == TIDEGATE_OK);
+    EXPECT(tidegate_keyed_rate_limiter_parse("1/h", 3, NULL, &by_text, error, sizeof error) == TIDEGATE_OK);
+    EXPECT(tidegate_keyed_rate_limiter_try_acquire(by_key, key, key_size, 4) == TIDEGATE_ALLOWED);
+    EXPECT(tidegate_keyed_rate_limiter_try_acquire_many(by_key, parts, 2, 5, statuses) == TIDEGATE_OK);
+    EXPECT(statuses[0] == TIDEGATE_ALLOWED && statuses[1] == TIDEGATE_ALLOWED);
+    EXPECT(tidegate_keyed_rate_limiter_decide(by_key, key, key_size, 1, &decision) == TIDEGATE_ALLOWED);
+    EXPECT(tidegate_keyed_rate_limiter_refund(by_key, key, key_size, &decision) == TIDEGATE_OK && decision.cost == 0);
+    EXPECT(tidegate_keyed_rate_limiter_peek(by_key, key, key_size, 1, &decision) == TIDEGATE_ALLOWED);
+    EXPECT(decision.remaining == 1);
+    EXPECT(tidegate_keyed_rate_limiter_len(by_key, &figure) == TIDEGATE_OK && figure == 3);
+    EXPECT(tidegate_keyed_rate_limiter_reset(by_key, key, key_size) == TIDEGATE_OK);
+    EXPECT(tidegate_keyed_rate_limiter_reconfigure(by_key, quotas, 1, error, sizeof error) == TIDEGATE_OK);
+    EXPECT(tidegate_keyed_rate_limiter_reconfigure_text(by_text, "2/h", 3, error, sizeof error) == TIDEGATE_OK);
+    EXPECT(tidegate_keyed_rate_limiter_quotas(by_text, quotas, TIDEGATE_MAX_QUOTAS, &count) == TIDEGATE_OK);
+    EXPECT(count == 1 && quotas[0].limit == 2);
+    EXPECT(tidegate_keyed_rate_limiter_capacity(by_text, &figure) == TIDEGATE_OK && figure == TIDEGATE_DEFAULT_MAX_KEYS);
+    EXPECT(tidegate_keyed_rate_limiter_stats(by_key, &stats) == TIDEGATE_OK && stats.allowed == 4);
+    EXPECT(stats.live_keys == 2 && stats.capacity == 10 && stats.evicted_live == 0);
+    EXPECT(tidegate_keyed_rate_limiter_ref(by_key) == by_key);
+    tidegate_keyed_rate_limiter_free(by_key);
+    tidegate_keyed_rate_limiter_free(by_key);
+    tidegate_keyed_rate_limiter_free(by_text);
+
+    tidegate_keyed_concurrency_limiter_options lending = {.struct_size = sizeof lending, .limit = 2, .max_keys = 10};
+    tidegate_keyed_concurrency_limiter *lender = NULL;
+    tidegate_keyed_permit held;
+    EXPECT(tidegate_keyed_concurrency_limiter_new(&lending, &lender, error, sizeof error) == TIDEGATE_OK);
+    EXPECT(tidegate_keyed_concurrency_limiter_try_acquire(lender, key, key_size, 2, &held) == TIDEGATE_ALLOWED);
+    EXPECT(tidegate_keyed_concurrency_limiter_set_limit(lender, 3) == TIDEGATE_OK);
+    EXPECT(tidegate_keyed_concurrency_limiter_limit(lender, &figure) == TIDEGATE_OK && figure == 3);
+    EXPECT(tidegate_keyed_concurrency_limiter_in_flight(lender, key, key_size, &figure) == TIDEGATE_OK && figure == 2);
+    EXPECT(tidegate_keyed_concurrency_limiter_available(lender, key, key_size, &figure) == TIDEGATE_OK && figure == 1);
+    EXPECT(tidegate_keyed_concurrency_limiter_capacity(lender, &figure) == TIDEGATE_OK && figure == 10);
+    EXPECT(tidegate_keyed_concurrency_limiter_release(lender, &held, 1) == TIDEGATE_OK && held.permits == 0);
+    EXPECT(tidegate_keyed_concurrency_limiter_stats(lender, &stats) == TIDEGATE_OK && stats.released_ok == 1);
+    EXPECT(tidegate_keyed_concurrency_limiter_ref(lender) == lender);
+    tidegate_keyed_concurrency_limiter_free(lender);
+    tidegate_keyed_concurrency_limiter_free(lender);
+
     EXPECT(tidegate_clock_ref(clock) == clock);
     tidegate_clock_free(clock);
     tidegate_clock_free(clock);
