@@ -1079,7 +1079,12 @@ inline std::string ip_key(std::string_view address) {
     return detail::address_key(address, TIDEGATE_DEFAULT_PREFIX);
 }
 inline std::string ip_key(std::string_view address, Count prefix) {
-    return detail::address_key(address, static_cast<std::int32_t>(detail::checked("prefix", prefix, 0, 128)));
+    try {
+        return detail::address_key(address, static_cast<std::int32_t>(detail::checked("prefix", prefix, 0, 128)));
+    } catch (const Error &) {
+        (void)detail::address_key(address, TIDEGATE_DEFAULT_PREFIX); // What is wrong with the address goes first.
+        throw;
+    }
 }
 
 // --------------------------------------------------------------------------------------------------------- keyed limiters

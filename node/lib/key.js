@@ -86,8 +86,15 @@ function keyOf(...parts) {
 function ipKey(address, options = {}) {
   if (typeof address !== 'string') throw wrongType('address', address, 'the text of an IPv4 or IPv6 address');
   const { prefix } = checked(options, ['prefix']);
-  if (prefix !== undefined) whole('prefix', prefix, 0, 128, misconfigured);
-  return made((into) => native.ipKey(address, prefix, into));
+  const key = (bits) => made((into) => native.ipKey(address, bits, into));
+  if (prefix === undefined) return key();
+  try {
+    whole('prefix', prefix, 0, 128, misconfigured);
+  } catch (error) {
+    key(); // What is wrong with the address goes first.
+    throw error;
+  }
+  return key(prefix);
 }
 
 module.exports = { keyed, allKeyed, joinedStrings, joinedBytes, keyMaker, keyOf, ipKey };
