@@ -9,7 +9,7 @@
 //! The buffer that is read in step 2 is written again only after the word has moved on, and then step 4 fails and all begins anew. It
 //! is a seqlock whose sequence number lives in the word. (Generations wrap: step 4 would be fooled by a thread that sleeps
 //! between 1 and 4 through a multiple of 16 changes that end on the very same word. Then that one call is charged by the
-//! settings that it read.)
+//! settings, and relative to the origin, that it read: it may be owed for as long as that origin is old.)
 
 use super::settings::{Buffers, GENERATIONS};
 use super::state::{Judgement, Undo, judge, refusal};
