@@ -172,6 +172,7 @@ lint-node: node/node_modules/.ready
 .PHONY: test-rust test-c test-python test-node test-java test-conformance test-readme test-repo
 test-rust: lint-rust
 	cargo test --no-fail-fast -p tidegate -p tidegate-ffi
+	cargo test --release -p tidegate --test one_shot_keys
 	RUSTFLAGS='--cfg loom' cargo test -p tidegate --release --test loom --test loom_table --target-dir target/loom
 
 test-c: build-native build-test-panic
