@@ -1,10 +1,12 @@
 """The tables: one against the targets, for the terminal and for docs/benchmarks.md, and one a language."""
 
 from harnesses import NAMES, ROOT
-from targets import OURS, ns
+from targets import OURS, cost
 
 PAGE = ROOT / "docs/benchmarks.md"
 COLUMNS = ("language", "case", "tidegate", "peer", "ratio", "target", "reached")
+
+UNIT_NAMES = {"ns_per_op": "ns", "ops_per_s": "M/s", "bytes_per_key": "bytes"}
 
 # The page around the tables: how it is measured, in words.
 TEMPLATE = ROOT / "bench/page.md"
@@ -15,14 +17,19 @@ def number(value):
     return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
 
 
+def written(row, value):
+    """A value in the unit of a row, without its name."""
+    return f"{value / 1e6:.1f}" if "ops_per_s" in row else number(value)
+
+
 def figure(row):
     """The median of a row with its unit."""
-    return f"{number(row['ns_per_op'])} ns" if "ns_per_op" in row else f"{row['ops_per_s'] / 1e6:.1f} M/s"
+    [(unit, name)] = [(unit, name) for unit, name in UNIT_NAMES.items() if unit in row]
+    return f"{written(row, row[unit])} {name}"
 
 
 def spread(row):
-    low, high = row["spread"]
-    return f"{number(low)} … {number(high)}" if "ns_per_op" in row else f"{low / 1e6:.1f} … {high / 1e6:.1f}"
+    return " … ".join(written(row, value) for value in row["spread"])
 
 
 def peer_cell(verdict):
@@ -61,7 +68,7 @@ def language_cells(rows):
     ours = {row["case"]: row for row in rows if row["subject"] == OURS}
     for row in rows:
         own = ours.get(row["case"])
-        beside = "-" if own is None or own is row else f"{ns(row) / ns(own):.2f} x"
+        beside = "-" if own is None or own is row else f"{cost(row) / cost(own):.2f} x"
         yield row["case"], f"{row['subject']} {row['version']}", figure(row), spread(row), str(row["rounds"]), beside
 
 
@@ -99,7 +106,7 @@ def page(results, verdicts):
     for language, name in NAMES.items():
         own = [row for row in rows if row["language"] == language]
         if own:
-            head = ("case", "subject", "median", "spread", "rounds", "time beside tidegate")
+            head = ("case", "subject", "median", "spread", "rounds", "beside tidegate")
             quick = ", a short run" if any(row["quick"] for row in own) else ""
             by = f"{results['toolchains'][language]}; measured {own[0]['run']}{quick}."
             sections.append(f"### {name}\n\n{by}\n\n{markdown(head, language_cells(own))}")

@@ -8,7 +8,7 @@ import json
 import pathlib
 
 LATEST = pathlib.Path(__file__).resolve().parent / "results/latest.json"
-UNITS = ("ns_per_op", "ops_per_s")
+UNITS = ("ns_per_op", "ops_per_s", "bytes_per_key")
 NOTHING = {"machine": None, "toolchains": {}, "rows": []}
 
 
@@ -28,7 +28,7 @@ def parse(line, language):
         raise ValueError(f"language: got {row['language']!r}; allowed: {language!r}")
     units = [unit for unit in UNITS if unit in row]
     if len(units) != 1 or not is_figure(row[units[0]]):
-        raise ValueError(f"figure: got {line!r}; allowed: one of {' and '.join(UNITS)}, above 0")
+        raise ValueError(f"figure: got {line!r}; allowed: one of {', '.join(UNITS)}, above 0")
     spread = row.get("spread")
     if not isinstance(spread, list) or len(spread) != 2 or not all(map(is_figure, spread)) or spread[0] > spread[1]:
         raise ValueError(f"spread: got {spread!r}; allowed: two figures in rising order")

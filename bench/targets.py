@@ -11,6 +11,11 @@ def ns(row):
     return row["ns_per_op"] if "ns_per_op" in row else 1e9 / row["ops_per_s"]
 
 
+def cost(row):
+    """What a row measures as an amount of which less is better: bytes a key, or nanoseconds a call."""
+    return row["bytes_per_key"] if "bytes_per_key" in row else ns(row)
+
+
 @dataclasses.dataclass(frozen=True)
 class Measure:
     """A way to compare two rows: what it gives, how that is written, and which side of the bound is good."""
@@ -32,6 +37,7 @@ class Measure:
 TIME_RATIO = Measure(lambda ours, theirs: ns(ours) / ns(theirs), "{:.2f} x the time", at_most=True)
 SPEED_RATIO = Measure(lambda ours, theirs: ns(theirs) / ns(ours), "{:.2f} x as fast", at_most=False)
 EXTRA_NS = Measure(lambda ours, theirs: ns(ours) - ns(theirs), "{:+.1f} ns", at_most=True)
+MEMORY_RATIO = Measure(lambda ours, theirs: cost(ours) / cost(theirs), "{:.2f} x the memory", at_most=True)
 OWN_NS = Measure(lambda ours, _: ns(ours), "{:.1f} ns", at_most=True)
 
 
@@ -79,6 +85,17 @@ def same_case(language, case, peer, measure, bound, label=None, ours=OURS):
 PERMIT = "concurrency try_acquire + release"
 HOLD_TIMES = f"{PERMIT}, hold times"
 ALLOWED, REFUSED, RACE = "gcra allowed", "gcra refused", "counter race"
+KEY, THOUSAND, HUNDRED_THOUSAND, MILLION = "1 key", "1,000 keys", "100,000 keys", "1,000,000 keys"
+BATCH, SINGLE_CALLS = "100 keys in one call", "tidegate single calls"
+MEMORY = "memory, 1,000,000 keys"
+
+
+def keyed(language, keys, peer, measure, bound, call=None):
+    """A target of a keyed limiter under gcra; without a peer for its own time."""
+    case = f"keyed gcra, {keys}"
+    theirs = peer and (language, case, peer)
+    return Target(f"{call}, {keys}" if call else case, (language, case, OURS), theirs, measure, bound)
+
 
 TARGETS = [
     *(same_case("rust", case, "governor", TIME_RATIO, 1.05) for case in (ALLOWED, REFUSED)),
@@ -114,6 +131,21 @@ TARGETS = [
         )
     ),
     *(same_case("java", case, "Guava", TIME_RATIO, 0.75, f"tryAcquire(), {case}") for case in (ALLOWED, REFUSED)),
+    keyed("rust", THOUSAND, "governor", TIME_RATIO, 0.9),
+    keyed("rust", HUNDRED_THOUSAND, "governor", TIME_RATIO, 0.7),
+    keyed("rust", MILLION, "governor", TIME_RATIO, 0.55),
+    keyed("rust", f"{THOUSAND}, 2 threads", "governor", SPEED_RATIO, 1.3),
+    same_case("rust", MEMORY, "governor", MEMORY_RATIO, 0.4),
+    keyed("python", THOUSAND, None, OWN_NS, 110, "try_acquire(key)"),
+    keyed("python", THOUSAND, "limits", SPEED_RATIO, 35, "try_acquire(key)"),
+    keyed("python", BATCH, SINGLE_CALLS, TIME_RATIO, 0.5, "try_acquire_many(keys)"),
+    keyed("node", THOUSAND, None, OWN_NS, 110, "tryAcquire(key)"),
+    keyed("node", KEY, "rate-limiter-flexible", SPEED_RATIO, 3, "tryAcquire(key)"),
+    keyed("node", HUNDRED_THOUSAND, "rate-limiter-flexible", SPEED_RATIO, 8, "tryAcquire(key)"),
+    keyed("node", BATCH, SINGLE_CALLS, TIME_RATIO, 0.5, "tryAcquireMany(keys)"),
+    keyed("java", THOUSAND, None, OWN_NS, 110, "tryAcquire(key)"),
+    keyed("java", THOUSAND, "bucket4j", SPEED_RATIO, 1, "tryAcquire(key)"),
+    keyed("java", THOUSAND, "resilience4j", SPEED_RATIO, 1, "tryAcquire(key)"),
 ]
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import platform
+import random
 import sys
 import threading
 import timeit
@@ -31,6 +32,8 @@ class Subject:
     calls: int
     # Asks once, outside of the timing, and tells whether it was admitted.
     ask: Callable[[], object] = lambda: True
+    # What the statement decides on in one execution, if the time of each is asked for.
+    keys: int = 1
 
 
 class Limits:
@@ -42,18 +45,37 @@ class Limits:
         self.limiter = limits.strategies.FixedWindowRateLimiter(limits.storage.MemoryStorage())
         self.item = limits.RateLimitItemPerSecond(limit, period)
 
-    def hit(self):
-        return self.limiter.hit(self.item)
+    def hit(self, *key):
+        return self.limiter.hit(self.item, *key)
 
     def subject(self):
         given = {"limiter": self.limiter, "item": self.item}
         return Subject("limits", self.version, "limiter.hit(item)", given, 10_000, self.hit)
+
+    def keyed_subject(self, keys):
+        given = {"limiter": self.limiter, "item": self.item, "keys": keys}
+        statement = "for key in keys: limiter.hit(item, key)"
+        return Subject("limits", self.version, statement, given, 10_000, lambda: self.hit(keys[0]), len(keys))
 
 
 def tidegate_subject(quota, name="tidegate"):
     limiter = tidegate.RateLimiter(quota)
     given = {"limiter": limiter}
     return Subject(name, tidegate.__version__, "limiter.try_acquire()", given, 400_000, limiter.try_acquire)
+
+
+def keyed_subject(keys, statement, calls, name="tidegate"):
+    limiter = tidegate.KeyedRateLimiter(f"{PLENTY}/s", max_keys=1_000)
+    given = {"limiter": limiter, "keys": keys}
+    return Subject(name, tidegate.__version__, statement, given, calls, lambda: limiter.try_acquire(keys[0]))
+
+
+def addresses(count):
+    """Keys as services have them: addresses with a port, in no order."""
+    return [
+        f"203.0.{number // 256 % 256}.{number % 256}:{number}"
+        for number in random.Random(1).sample(range(count), count)
+    ]
 
 
 def same_work():
@@ -66,6 +88,10 @@ def same_work():
     }
     admitted = {name: sum(bool(ask()) for _ in range(calls)) for name, ask in subjects.items()}
     assert set(admitted.values()) == {limit}, admitted
+    ours, theirs = tidegate.KeyedRateLimiter("10/h", max_keys=1_000), Limits(10, 3600)
+    for key in addresses(100):
+        admitted_of_key = [sum(bool(ask(key)) for _ in range(20)) for ask in (ours.try_acquire, theirs.hit)]
+        assert admitted_of_key == [10, 10], (key, admitted_of_key)
     ours, theirs = tidegate.ConcurrencyLimiter(10), threading.Semaphore(10)
     held = [permit for permit in (ours.try_acquire() for _ in range(20)) if permit]
     taken = sum(theirs.acquire(blocking=False) for _ in range(20))
@@ -86,7 +112,8 @@ def together(case, admits, subjects):
     times = {subject.name: [] for subject in subjects}
     for round_number in range(ROUNDS + 1):
         for subject, timer in zip(subjects, timers, strict=True):
-            time_ns = timer.timeit(subject.calls) / subject.calls * 1e9
+            executions = subject.calls // subject.keys
+            time_ns = timer.timeit(executions) / (executions * subject.keys) * 1e9
             if round_number > 0:
                 times[subject.name].append(time_ns)
     for subject in subjects:
@@ -129,6 +156,22 @@ def rate():
     together("gcra refused", False, used_up)
 
 
+def keyed():
+    keys = addresses(1_000)
+    ours = keyed_subject(keys, "for key in keys: limiter.try_acquire(key)", 200_000)
+    theirs = Limits(PLENTY, 1).keyed_subject(keys)
+    together("keyed gcra, 1,000 keys", True, [dataclasses.replace(ours, keys=len(keys)), theirs])
+    hundred = keys[:100]
+    together(
+        "keyed gcra, 100 keys in one call",
+        True,
+        [
+            keyed_subject(hundred, "limiter.try_acquire_many(keys)", 2_000),
+            keyed_subject(hundred, "[limiter.try_acquire(key) for key in keys]", 2_000, "tidegate single calls"),
+        ],
+    )
+
+
 def concurrency():
     limiter, semaphore = tidegate.ConcurrencyLimiter(10), threading.Semaphore(10)
     ours = ("tidegate", tidegate.__version__)
@@ -157,6 +200,7 @@ def concurrency():
 def main():
     same_work()
     rate()
+    keyed()
     concurrency()
 
 

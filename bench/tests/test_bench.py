@@ -32,6 +32,12 @@ def race(language, subject, per_second):
     return figures | {"ops_per_s": per_second, "spread": [per_second, per_second]}
 
 
+def memory(subject, bytes_per_key):
+    figures = row("rust", targets.MEMORY, subject)
+    del figures["ns_per_op"]
+    return figures | {"bytes_per_key": bytes_per_key, "spread": [bytes_per_key, bytes_per_key]}
+
+
 def verdict(ours, peer, language, label, measure):
     """The verdict on the one target of this language, label and measure."""
     rows = [one for one in (ours, peer) if one is not None]
@@ -49,6 +55,7 @@ class Judging(unittest.TestCase):
         two = row(case="gcra allowed, 2 threads", subject="governor", ns=120)
         java = race("java", "AtomicInteger", 10e6)
         limits, limiter = row("python", subject="limits", ns=3000), row("node", subject="limiter", ns=100)
+        keyed, batch = "keyed gcra, 1,000 keys", "keyed gcra, 100 keys in one call"
         guava, core = row("java", subject="Guava", ns=100), row(ns=10)
         cases = [
             (row(ns=105), row(ns=105.1), governor, "gcra allowed", targets.TIME_RATIO),
@@ -73,6 +80,27 @@ class Judging(unittest.TestCase):
             (row("node", ns=50), row("node", ns=50.1), None, "tryAcquire(), gcra allowed", targets.OWN_NS),
             (row("node", ns=40), row("node", ns=40.1), limiter, "tryAcquire(), gcra allowed", targets.SPEED_RATIO),
             (row("java", ns=75), row("java", ns=75.1), guava, "tryAcquire(), gcra allowed", targets.TIME_RATIO),
+            (
+                memory("tidegate", 40),
+                memory("tidegate", 40.1),
+                memory("governor", 100),
+                targets.MEMORY,
+                targets.MEMORY_RATIO,
+            ),
+            (
+                row("python", keyed, ns=110),
+                row("python", keyed, ns=110.1),
+                None,
+                "try_acquire(key), 1,000 keys",
+                targets.OWN_NS,
+            ),
+            (
+                row("python", batch, ns=50),
+                row("python", batch, ns=50.1),
+                row("python", batch, targets.SINGLE_CALLS, ns=100),
+                "try_acquire_many(keys), 100 keys in one call",
+                targets.TIME_RATIO,
+            ),
         ]
         for good, bad, peer, label, measure in cases:
             with self.subTest(language=good["language"], label=label):
@@ -88,6 +116,13 @@ class Judging(unittest.TestCase):
     def test_a_ratio_over_two_runs_says_so(self):
         found = verdict(row(), row(subject="governor", run="earlier"), "rust", "gcra allowed", targets.TIME_RATIO)
         self.assertEqual(report.reached_cell(found), "yes (two runs)")
+
+    def test_memory_is_told_in_bytes(self):
+        ours, theirs = memory("tidegate", 40.2), memory("governor", 109.6)
+        [found] = [one for one in targets.judge([ours, theirs]) if one.target.label == targets.MEMORY]
+        self.assertEqual(report.target_cells(found)[2:5], ("40.2 bytes", "governor 110 bytes", "0.37 x the memory"))
+        self.assertEqual(next(report.language_cells([ours]))[2:4], ("40.2 bytes", "40.2 … 40.2"))
+        self.assertEqual(results.parse(json.dumps(ours), "rust"), ours)
 
     def test_the_table_and_the_summary_say_what_was_missed(self):
         shown = report.summary(targets.judge([row(ns=110), row(subject="governor", ns=100)]))

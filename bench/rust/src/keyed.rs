@@ -1,65 +1,78 @@
 //! A budget for each key, beside governor's with String keys.
 
 use crate::PLENTY;
-use crate::peers::governor_keyed;
+use crate::peers::{governor_keyed, nonzero};
 use crate::rounds::{Case, report, together};
+use governor::RateLimiter;
 use std::cell::Cell;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tidegate::{KeyedRateLimiter, Quota, Status};
 
-/// Keys as services have them: addresses with a port.
+/// A key as services have them: an address with a port.
+pub fn key(number: usize) -> String {
+    format!("203.0.{}.{}:{}", number / 256 % 256, number % 256, number)
+}
+
 fn keys(count: usize) -> Vec<String> {
-    (0..count).map(|number| format!("203.0.{}.{}:{}", number / 256 % 256, number % 256, number)).collect()
+    (0..count).map(key).collect()
 }
 
-/// A pseudo-random order, the same for all subjects (a linear congruential generator of full period).
-fn order(count: usize) -> Vec<u32> {
-    let mut state = 12_345_u64;
-    (0..count.max(1 << 16))
-        .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            ((state >> 32) * count as u64 >> 32) as u32
-        })
-        .collect()
+/// Both admit the burst of each key and no more, before anything is timed.
+pub fn same_work() {
+    const BURST: u64 = 10;
+    let ours = KeyedRateLimiter::new(Quota::per_hour(BURST), 1_000).expect("a quota");
+    let theirs = RateLimiter::keyed(governor::Quota::per_hour(nonzero(BURST)));
+    for key in keys(1_000) {
+        let ours = (0..20).filter(|_| ours.try_acquire(&key)).count();
+        let theirs = (0..20).filter(|_| theirs.check_key(&key).is_ok()).count();
+        assert_eq!((ours, theirs), (BURST as usize, BURST as usize), "{key}");
+    }
 }
 
-/// Walks through an order, again and again.
-struct Walk<'a> {
-    keys: &'a [String],
-    order: &'a [u32],
-    at: Cell<usize>,
+/// Numbers below `count` in a pseudo-random order, the same for all subjects: a linear congruential generator, multiplied high.
+struct Order {
+    state: u64,
+    count: u64,
 }
 
-impl<'a> Walk<'a> {
-    fn new(keys: &'a [String], order: &'a [u32]) -> Self {
-        Self { keys, order, at: Cell::new(0) }
+impl Order {
+    fn new(count: usize) -> Self {
+        Self { state: 12_345, count: count as u64 }
     }
 
-    fn next(&self) -> &'a String {
-        let at = self.at.get();
-        self.at.set(if at + 1 == self.order.len() { 0 } else { at + 1 });
-        &self.keys[self.order[at] as usize]
+    fn next(&mut self) -> usize {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (((self.state >> 32) * self.count) >> 32) as usize
     }
 }
 
 pub fn gcra(rounds: usize) {
     for (count, name) in [(1, "1 key"), (1_000, "1,000 keys"), (100_000, "100,000 keys"), (1_000_000, "1,000,000 keys")]
     {
-        let (keys, order) = (keys(count), order(count));
         let ours = KeyedRateLimiter::new(Quota::per_second(PLENTY), count.max(1_000) as u64).expect("a quota");
         let theirs = governor_keyed(PLENTY);
-        for key in &keys {
-            assert!(ours.try_acquire(key) && theirs.check_key(key).is_ok());
+        for key in (0..count).map(key) {
+            assert!(ours.try_acquire(&key) && theirs.check_key(&key).is_ok());
         }
-        let walks = [(); 2].map(|()| Walk::new(&keys, &order));
+        let [mut our_order, mut their_order] = [(); 2].map(|()| Order::new(count));
         report(
             &format!("keyed gcra, {name}"),
             together(
                 rounds,
                 &mut [
-                    Case::new("tidegate", 200_000, || assert!(black_box(&ours).try_acquire(walks[0].next()))),
-                    Case::new("governor", 200_000, || assert!(black_box(&theirs).check_key(walks[1].next()).is_ok())),
+                    Case::prepared(
+                        "tidegate",
+                        200_000,
+                        || key(our_order.next()),
+                        |key| assert!(black_box(&ours).try_acquire(key)),
+                    ),
+                    Case::prepared(
+                        "governor",
+                        200_000,
+                        || key(their_order.next()),
+                        |key| assert!(black_box(&theirs).check_key(key).is_ok()),
+                    ),
                 ],
             ),
         );
@@ -92,7 +105,9 @@ fn many(rounds: usize) {
 
 /// Two threads on a thousand keys.
 pub fn contended(rounds: usize) {
-    let (keys, order) = (keys(1_000), order(1_000));
+    let keys = keys(1_000);
+    let mut order = Order::new(keys.len());
+    let order: Vec<usize> = (0..1 << 16).map(|_| order.next()).collect();
     let ours = KeyedRateLimiter::new(Quota::per_second(PLENTY), 1_000).expect("a quota");
     let theirs = governor_keyed(PLENTY);
     let start = AtomicUsize::new(0);
@@ -102,7 +117,7 @@ pub fn contended(rounds: usize) {
         let at = AT.get();
         let at = if at == usize::MAX { start.fetch_add(7_919, Ordering::Relaxed) } else { at + 1 } % order.len();
         AT.set(at);
-        &keys[order[at] as usize]
+        &keys[order[at]]
     };
     report(
         "keyed gcra, 1,000 keys, 2 threads",

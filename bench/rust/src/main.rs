@@ -1,6 +1,7 @@
 //! tidegate's core beside its peers in Rust, interleaved in one process. Prints JSON lines; `bench/run.py` reads them.
 
 mod keyed;
+mod memory;
 mod peers;
 mod rounds;
 
@@ -14,15 +15,23 @@ use tidegate::{Algorithm, ConcurrencyLimiter, ConcurrencyOptions, Quota, RateLim
 pub const PLENTY: u64 = 1_000_000_000;
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [child, subject] = &arguments[..]
+        && child == memory::CHILD
+    {
+        return memory::child(subject);
+    }
     let quick = std::env::var_os("QUICK").is_some();
     let rounds = if quick { 7 } else { 21 };
     same_work();
+    keyed::same_work();
     gcra(rounds);
     for threads in [2, 10] {
         gcra_contended(rounds, threads);
     }
     keyed::gcra(rounds);
     keyed::contended(rounds);
+    memory::keyed(if quick { 1 } else { 5 });
     concurrency(rounds);
     counter_race(if quick { 1 } else { 3 });
 }
