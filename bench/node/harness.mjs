@@ -1,17 +1,10 @@
 // tidegate's npm package beside its peers, interleaved in one process. Prints JSON lines; `bench/run.py` reads them.
 
-import { readFileSync } from 'node:fs';
 import { TokenBucket } from 'limiter';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { ConcurrencyLimiter, RateLimiter } from '../../node/index.mjs';
-import { together } from './rounds.mjs';
-
-// More than any loop here can spend in its period.
-const plenty = 1_000_000_000;
-
-function version(folder) {
-  return JSON.parse(readFileSync(new URL(`${folder}/package.json`, import.meta.url), 'utf8')).version;
-}
+import { keyed, sameKeyedWork } from './keyed.mjs';
+import { plenty, together, version } from './rounds.mjs';
 
 // Each subject has a loop of its own: one loop for all would see calls of many kinds and inline none.
 
@@ -93,6 +86,7 @@ function concurrency() {
 }
 
 await sameWork();
+await sameKeyedWork();
 await together('gcra allowed', true, [
   tidegate(`${plenty}/s`),
   tidegate(`${plenty}/s fixed_window`, 'tidegate fixed_window'),
@@ -100,4 +94,5 @@ await together('gcra allowed', true, [
   flexible(plenty, 1),
 ]);
 await together('gcra refused', false, await usedUp());
+await keyed();
 await together('concurrency try_acquire + release', true, [concurrency()]);

@@ -1,14 +1,29 @@
 // Timing: subjects take turns, round by round, so that a machine whose speed drifts is the same for all.
 
+import { readFileSync } from 'node:fs';
+
 const rounds = process.env.QUICK ? 9 : 41;
+
+/** More than any loop here can spend in its period. */
+export const plenty = 1_000_000_000;
+
+/** The version of the package in a folder. */
+export function version(folder) {
+  return JSON.parse(readFileSync(new URL(`${folder}/package.json`, import.meta.url), 'utf8')).version;
+}
 
 /**
  * @typedef {object} Subject
  * @property {string} name
  * @property {string} version
  * @property {number} calls calls a round
- * @property {(calls: number) => number | Promise<number>} loop makes so many calls; how many were admitted
+ * @property {(calls: number | string[]) => number | Promise<number>} loop makes so many calls, or one for each key; how many
+ * were admitted
+ * @property {(calls: number) => string[]} [make] makes the keys of calls, which isn't timed
  */
+
+/** Keys that are made before their calls are timed: few, so that they are at hand, as one is that a service has just read. */
+const keysAtOnce = 250;
 
 /**
  * Runs all subjects in turn, two rounds to warm up and then those that count, and prints a line for each.
@@ -19,14 +34,22 @@ const rounds = process.env.QUICK ? 9 : 41;
 export async function together(name, admits, subjects) {
   const times = subjects.map(() => []);
   for (let round = -2; round < rounds; round += 1) {
-    for (const [index, { name: subject, calls, loop }] of subjects.entries()) {
-      const start = process.hrtime.bigint();
-      // A loop that has its answer at once is not awaited: a turn of the event loop would be timed with it.
-      const pending = loop(calls);
-      const admitted = typeof pending === 'number' ? pending : await pending;
-      const elapsedNs = Number(process.hrtime.bigint() - start);
+    for (const [index, subject] of subjects.entries()) {
+      const { calls, make, loop } = subject;
+      let [admitted, elapsedNs] = [0, 0];
+      for (let left = calls; left > 0; left -= keysAtOnce) {
+        const given = make ? make(keysAtOnce) : calls;
+        const start = process.hrtime.bigint();
+        // A loop that has its answer at once is not awaited: a turn of the event loop would be timed with it.
+        const pending = loop(given);
+        admitted += typeof pending === 'number' ? pending : await pending;
+        elapsedNs += Number(process.hrtime.bigint() - start);
+        if (!make) break;
+      }
       const expected = admits ? calls : 0;
-      if (admitted !== expected) throw new Error(`${name}, ${subject}: admitted ${admitted}; expected ${expected}`);
+      if (admitted !== expected) {
+        throw new Error(`${name}, ${subject.name}: admitted ${admitted}; expected ${expected}`);
+      }
       if (round >= 0) times[index].push(elapsedNs / calls);
     }
   }
