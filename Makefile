@@ -34,7 +34,7 @@ TEST_STAGES := $(call has,rust) $(if $(call has,c cpp),c) $(call has,python node
 
 # ---------------------------------------------------------------------------------------------------- what to type
 
-.PHONY: help build demo test bench fmt lint header install uninstall clean
+.PHONY: help build demo test bench pictures fmt lint header install uninstall clean
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 	@echo
@@ -55,6 +55,9 @@ test: ## run every test, end with a table of stages and seconds
 
 bench: build ## measure against the peers of each language, side by side
 	$(PYTHON) bench/run.py
+
+pictures: build-python build/pictures/.ready ## measure and draw the pictures of docs/ anew
+	PYTHONPATH=build/pictures $(VENV)/bin/python docs/pictures/keyed.py
 
 fmt: $(VENV)/.ready ## format all sources
 	cargo fmt --all
@@ -83,6 +86,12 @@ clean: ## remove everything that was built
 $(VENV)/.ready: python/requirements-dev.txt
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+# Beside the venv and not in it, so that the tests of the project never see what only pictures need.
+build/pictures/.ready: docs/pictures/requirements.txt $(VENV)/.ready
+	rm -rf $(@D)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --target $(@D) -r $<
 	@touch $@
 
 node/node_modules/.ready: node/package.json node/package-lock.json
