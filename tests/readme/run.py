@@ -1,17 +1,23 @@
-"""Runs every code block of the README as pasted: each must end well and say that work may go ahead.
+"""Runs every code block of the README and docs/keyed.md as pasted: each must end well and say that work may go ahead.
+
+One that serves is asked by two clients until it refuses, and ended.
 
 usage: run.py [LANG ...]    only these languages; all by default
 """
 
 import glob
+import http.client
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGES = ("README.md", "docs/keyed.md")
 WORK = ROOT / "build" / "readme"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # The language of LANGS that a block's tag stands for.
@@ -31,9 +37,9 @@ tidegate = {{ path = "{core}" }}
 """
 
 
-def commands(tag, code):
+def commands(tag, code, name):
     """Writes the block where a user would, and gives the commands that build and run it."""
-    folder = WORK / tag
+    folder = WORK / name
     folder.mkdir(parents=True)
     if tag == "python":
         (folder / "example.py").write_text(code)
@@ -58,9 +64,11 @@ def commands(tag, code):
     return [[*compiler, *STRICT, f"example.{tag}", "-o", "example", *LINK], ["./example"]], folder
 
 
-def run(tag, code):
+def run(tag, code, name):
     """What went wrong with one block, or None."""
-    steps, folder = commands(tag, code)
+    if "serve_forever" in code:
+        return run_server(tag, code, name)
+    steps, folder = commands(tag, code, name)
     said = ""
     for step in steps:
         done = subprocess.run(step, cwd=folder, capture_output=True, encoding="utf-8", timeout=300, check=False)
@@ -68,6 +76,48 @@ def run(tag, code):
         if done.returncode != 0:
             return f"{' '.join(step)} ended with {done.returncode}\n{done.stdout}{done.stderr}"
     return None if "go ahead" in said or "allowed" in said else f"it did not go ahead, but said: {said!r}"
+
+
+def run_server(tag, code, name):
+    """A block that serves HTTP on port 8000 (here a free one): what went wrong, or None."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    [step], folder = commands(tag, code.replace("8000", str(port)), name)
+    with subprocess.Popen(step, cwd=folder, stderr=subprocess.PIPE, encoding="utf-8") as server:
+        try:
+            return ask_until_refused(port)
+        except OSError as error:
+            server.kill()
+            return f"{error}\n{server.stderr.read()}"
+        finally:
+            server.kill()
+
+
+def ask_until_refused(port):
+    """Two clients of a server with a budget for each: the first uses its own up, which must leave the other's alone."""
+    deadline = time.monotonic() + 30
+    for client in ("127.0.0.1", "127.0.0.2") if sys.platform == "linux" else ("127.0.0.1",):
+        admitted = 0
+        while (response := ask(port, client, deadline)).status == 200 and admitted < 100:
+            admitted += 1
+        if admitted == 0 or response.status != 429 or int(response.headers["Retry-After"]) < 1:
+            return f"{client}: {admitted} admitted, then {response.status} with {response.headers}"
+    return None
+
+
+def ask(port, client, deadline):
+    """The response to one request from an address; the server may still be starting."""
+    while True:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10, source_address=(client, 0))
+        try:
+            connection.request("GET", "/")
+            return connection.getresponse()
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        finally:
+            connection.close()
 
 
 def run_shell(code):
@@ -84,7 +134,8 @@ def main():
     shutil.rmtree(WORK, ignore_errors=True)
     passed = failed = 0
     seen = set()
-    for tag, code in BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8")):
+    blocks = [block for page in PAGES for block in BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))]
+    for number, (tag, code) in enumerate(blocks):
         seen.add(tag)
         if tag not in ("sh", *TAGS):
             fault = "no way to run it is known"
@@ -93,7 +144,7 @@ def main():
         elif TAGS[tag] not in languages:
             continue
         else:
-            fault = run(tag, code)
+            fault = run(tag, code, f"{tag}-{number}")
         passed, failed = (passed + 1, failed) if fault is None else (passed, failed + 1)
         print(f"{'ok' if fault is None else 'FAILED'} {tag}", flush=True)
         if fault:
