@@ -64,7 +64,8 @@ jint hand_over_stats(JNIEnv *env, int32_t status, const tidegate_stats *stats, j
             figure(stats->available),       figure(stats->waiting),
             figure(stats->evicted_live),    figure(stats->released_ok),
             figure(stats->released_failed), figure(stats->hold_time_total_ns),
-            figure(stats->hold_time_max_ns),
+            figure(stats->hold_time_max_ns), figure(stats->live_keys),
+            figure(stats->capacity),
         };
         (*env)->SetLongArrayRegion(env, figures_out, 0, sizeof figures / sizeof figures[0], figures);
     }

@@ -26,9 +26,28 @@ extern const natives manual_clock_natives;
 extern const natives quota_natives;
 extern const natives rate_limiter_natives;
 extern const natives concurrency_limiter_natives;
+extern const natives keys_natives;
+extern const natives keyed_rate_limiter_natives;
+extern const natives keyed_concurrency_limiter_natives;
 
 /* The length of Java's arrays for error texts. */
 enum { ERROR_SIZE = 4096 };
+
+/* A key up to that long is copied to the stack. */
+enum { KEY_ROOM = 256 };
+
+/* The bytes of a key while a native method uses them. */
+typedef struct key {
+    const jbyte *data;
+    size_t size;
+    jbyte room[KEY_ROOM];
+} key;
+
+/* Reads a key from Java. Returns 0 if there is no memory for it: an exception is pending then. */
+int take_key(JNIEnv *env, jbyteArray array, key *key);
+
+/* Gives back what take_key() took; `array` is the same as there. */
+void drop_key(JNIEnv *env, jbyteArray array, key *key);
 
 /* The order of the numbers that a quota is in Java: Quota.toParts. */
 enum { PART_LIMIT, PART_PERIOD_NS, PART_BURST, PART_ALGORITHM, PART_ANCHOR, QUOTA_PARTS };
@@ -59,6 +78,9 @@ jint hand_over_quotas(JNIEnv *env, int32_t status, const tidegate_quota *quotas,
 
 /* Reads quotas from Java. Whoever gets them frees them; NULL if there is no memory. */
 tidegate_quota *take_quotas(JNIEnv *env, jlongArray parts, size_t *count_out);
+
+/* Hands a decision to Java, in the order of Decision's constructor, if the call was none of a mistake; returns its status. */
+jint hand_over_decision(JNIEnv *env, int32_t status, const tidegate_decision *decision, jlongArray figures_out);
 
 /* Hands statistics to Java, in the order of the record Stats, if the call was a success; returns the call's status. */
 jint hand_over_stats(JNIEnv *env, int32_t status, const tidegate_stats *stats, jlongArray figures_out);

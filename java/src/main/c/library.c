@@ -7,7 +7,14 @@
 
 /* In the order of NativeLibrary.BOUND. */
 static const natives *const BOUND[] = {
-    &clock_natives, &manual_clock_natives, &quota_natives, &rate_limiter_natives, &concurrency_limiter_natives,
+    &clock_natives,
+    &manual_clock_natives,
+    &quota_natives,
+    &keys_natives,
+    &rate_limiter_natives,
+    &concurrency_limiter_natives,
+    &keyed_rate_limiter_natives,
+    &keyed_concurrency_limiter_natives,
 };
 enum { BOUND_COUNT = sizeof BOUND / sizeof BOUND[0] };
 

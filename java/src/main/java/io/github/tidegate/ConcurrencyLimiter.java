@@ -22,17 +22,16 @@ import java.util.concurrent.Callable;
  * neither it nor a permit of it is referred to. {@link #close()} only makes each later call an {@link IllegalStateException};
  * permits that are out can be released all the same.
  */
-public final class ConcurrencyLimiter implements AutoCloseable {
+public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
     /** The largest limit: 2³¹−1. */
     public static final long MAX_LIMIT = Integer.MAX_VALUE;
 
     /** How many numbers a permit is across the native border. */
     private static final int FIGURES = 3;
-    /** Which of them says how many permits it holds. */
-    static final int PERMITS = 1;
 
     static {
         NativeLibrary.require();
+        requireClasses();
     }
 
     private final long address;
@@ -91,32 +90,20 @@ public final class ConcurrencyLimiter implements AutoCloseable {
      * @throws IllegalStateException if the limiter is closed
      */
     public Optional<Permit> tryAcquire(long permits) {
-        return Optional.ofNullable(take(permits, false));
+        return Optional.ofNullable(take(null, permits, false));
     }
 
-    /** Takes permits if all can be had now; if not, throws the refusal or returns null. */
-    private Permit take(long permits, boolean orThrow) {
-        long[] figures = new long[FIGURES];
-        int code = tryAcquire0(address(), permits, figures);
-        try {
-            Status status = Status.of(code);
-            if (status.admits("permits", permits)) {
-                return new Permit(this, figures);
-            }
-            if (orThrow) {
-                throw status.failure(refusal(status, permits));
-            }
-            return null;
-        } catch (Throwable failure) {
-            // No memory, or no room on the stack. For this there is room: there was for taking, from the same place.
-            if (figures[PERMITS] != 0) {
-                release0(address, figures, false);
-            }
-            throw failure;
-        }
+    @Override
+    long[] figures() {
+        return new long[FIGURES];
     }
 
-    /** Gives permits back, also after {@link #close()}; returns the status's code. Does nothing if it throws. */
+    @Override
+    int acquire(byte[] key, long permits, long[] figures) {
+        return tryAcquire0(address(), permits, figures);
+    }
+
+    @Override
     int release(long[] figures, boolean ok) {
         return release0(address, figures, ok);
     }
@@ -204,7 +191,7 @@ public final class ConcurrencyLimiter implements AutoCloseable {
      */
     public void run(long permits, Runnable task) {
         Mistake.nonNull("task", task, "a Runnable");
-        Permit permit = take(permits, true);
+        Permit permit = take(null, permits, true);
         boolean ok = false;
         try {
             task.run();
@@ -239,7 +226,7 @@ public final class ConcurrencyLimiter implements AutoCloseable {
      */
     public <T> T call(long permits, Callable<T> task) throws Exception {
         Mistake.nonNull("task", task, "a Callable");
-        Permit permit = take(permits, true);
+        Permit permit = take(null, permits, true);
         boolean ok = false;
         try {
             T result = task.call();
@@ -250,8 +237,8 @@ public final class ConcurrencyLimiter implements AutoCloseable {
         }
     }
 
-    /** What was asked and what stops it. */
-    private String refusal(Status status, long permits) {
+    @Override
+    String refusal(Status status, byte[] key, long permits) {
         Stats standing = standing();
         if (status == Status.EXCEEDS_CAPACITY) {
             return permits + " permits can never be had: the limit is " + standing.limit();
@@ -288,10 +275,11 @@ public final class ConcurrencyLimiter implements AutoCloseable {
         if (closed) {
             throw new IllegalStateException(Mistake.text("limiter", "one that is closed", "one that is open"));
         }
+        settle();
         return address;
     }
 
-    private static long checkLimit(long limit) {
+    static long checkLimit(long limit) {
         return Mistake.within("limit", limit, 0, MAX_LIMIT);
     }
 

@@ -2,11 +2,12 @@ package io.github.tidegate;
 
 import java.time.Duration;
 import java.util.OptionalLong;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import java.util.function.IntSupplier;
 
 /**
  * The answer of a rate limiter to one call, with its figures as they were right after it. One that granted can be given back
- * once, by {@link RateLimiter#refund}.
+ * once, by {@link RateLimiter#refund} or {@link KeyedRateLimiter#refund(String, Decision)}.
  */
 public final class Decision {
     /** A time that never comes. */
@@ -16,7 +17,13 @@ public final class Decision {
     public static final long NEVER_NANOS = Long.MAX_VALUE;
 
     /** How many numbers a decision is across the native border, in the order of the fields. */
-    static final int FIGURES = 9;
+    static final int FIGURES = 10;
+
+    /** What a refund takes. */
+    private static final String REFUNDABLE = "a decision of this limiter that granted, once";
+
+    private static final AtomicIntegerFieldUpdater<Decision> REFUNDED =
+            AtomicIntegerFieldUpdater.newUpdater(Decision.class, "refunded");
 
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
@@ -28,12 +35,15 @@ public final class Decision {
     private final long resetAfterNanos;
 
     // What a refund needs to know. `limiter` is not the limiter itself, which may be freed before its decisions.
-    final Object limiter;
+    private final Object limiter;
     final long limiterId;
     final long cost;
     final long grantedAtNanos;
     final long resetCount;
-    final AtomicBoolean refunded = new AtomicBoolean();
+    /** 0 for a limiter without keys. */
+    final long keyHash;
+    /** 1 once it was. A plain field, to be set without a call. */
+    private volatile int refunded;
 
     Decision(Status status, long[] figures, Object limiter) {
         this.status = status;
@@ -47,6 +57,42 @@ public final class Decision {
         cost = figures[6];
         grantedAtNanos = figures[7];
         resetCount = figures[8];
+        keyHash = figures[9];
+    }
+
+    static Decision nonNull(Decision decision) {
+        return Mistake.nonNull("decision", decision, REFUNDABLE);
+    }
+
+    /**
+     * Consumes this by giving back what it granted; it stays refundable if that fails.
+     *
+     * @param by the identity of the limiter that is asked for it
+     * @param other what this is if the limiter refuses it
+     * @param refund the native call, which returns a status's code
+     */
+    void refund(Object by, String other, IntSupplier refund) {
+        if (cost == 0) {
+            throw Mistake.of("decision", "one that granted nothing", REFUNDABLE);
+        }
+        // Before it counts as refunded, be it for a moment: the right limiter may be about to refund it.
+        if (limiter != by) {
+            throw Mistake.of("decision", "one of another limiter", REFUNDABLE);
+        }
+        if (!REFUNDED.compareAndSet(this, 0, 1)) {
+            throw new IllegalStateException(Mistake.text("decision", "one that was refunded before", REFUNDABLE));
+        }
+        int code;
+        try {
+            code = refund.getAsInt();
+        } catch (Throwable noRoom) {
+            refunded = 0;
+            throw noRoom;
+        }
+        if (code != Status.ALLOWED.code()) {
+            refunded = 0;
+            throw Status.of(code).failure(Mistake.text("decision", other, REFUNDABLE));
+        }
     }
 
     /** Whether the work may go ahead. */
@@ -54,7 +100,7 @@ public final class Decision {
         return status == Status.ALLOWED;
     }
 
-    /** {@link Status#ALLOWED}, {@link Status#DENIED} or {@link Status#EXCEEDS_CAPACITY}. */
+    /** {@link Status#ALLOWED}, {@link Status#DENIED} or {@link Status#EXCEEDS_CAPACITY}; of keyed limiters also {@link Status#KEYS_FULL}. */
     public Status status() {
         return status;
     }

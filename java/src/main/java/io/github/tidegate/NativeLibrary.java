@@ -24,7 +24,14 @@ final class NativeLibrary {
      * initialize them, each of which waits for this class.
      */
     static final Class<?>[] BOUND = {
-        Clock.class, ManualClock.class, Quota.class, RateLimiter.class, ConcurrencyLimiter.class
+        Clock.class,
+        ManualClock.class,
+        Quota.class,
+        Keys.class,
+        RateLimiter.class,
+        ConcurrencyLimiter.class,
+        KeyedRateLimiter.class,
+        KeyedConcurrencyLimiter.class
     };
 
     static {

@@ -21,7 +21,7 @@ import java.util.concurrent.Callable;
  * <p>A limiter need not be closed, nor be opened by {@code try (...)}: a {@link java.lang.ref.Cleaner} frees its memory once
  * nothing refers to it. {@link #close()} only makes each later call an {@link IllegalStateException}.
  */
-public final class RateLimiter implements AutoCloseable {
+public final class RateLimiter extends QuotaLimiter {
     /** The largest cost, number of permits, limit or burst: 2⁵³−1. */
     public static final long MAX_COST = (1L << 53) - 1;
 
@@ -29,13 +29,13 @@ public final class RateLimiter implements AutoCloseable {
         NativeLibrary.require();
     }
 
-    private final long address;
-    /** Tells this limiter's decisions from others', without their keeping it alive. */
-    private final Object identity = new Object();
-
-    private volatile boolean closed;
-
     private RateLimiter(long[] quotas, Clock clock) {
+        super(create(quotas, clock));
+        long address = address();
+        NativeLibrary.CLEANER.register(this, () -> free0(address));
+    }
+
+    private static long create(long[] quotas, Clock clock) {
         long[] created = new long[1];
         byte[] error = new byte[Status.ERROR_SIZE];
         try {
@@ -43,9 +43,7 @@ public final class RateLimiter implements AutoCloseable {
         } finally {
             Reference.reachabilityFence(clock);
         }
-        long address = created[0];
-        this.address = address;
-        NativeLibrary.CLEANER.register(this, () -> free0(address));
+        return created[0];
     }
 
     /**
@@ -169,13 +167,6 @@ public final class RateLimiter implements AutoCloseable {
         return decision(peek0(address(), cost, figures), cost, figures);
     }
 
-    private Decision decision(int code, long cost, long[] figures) {
-        Status status = Status.of(code);
-        // What it says is in the decision; here it only tells answers from mistakes.
-        status.admits("cost", cost);
-        return new Decision(status, figures, identity);
-    }
-
     /**
      * Gives back what a decision took, as far as no bound is broken: a window takes it back only while the same window lasts,
      * gcra only what has not leaked since. After a {@link #reset()} it has no effect.
@@ -184,24 +175,13 @@ public final class RateLimiter implements AutoCloseable {
      * @throws IllegalStateException if it was refunded before, or the limiter is closed; nothing changes then
      */
     public void refund(Decision decision) {
-        String allowed = "a decision of this limiter that granted, once";
-        Mistake.nonNull("decision", decision, allowed);
+        Decision.nonNull(decision);
         long address = address();
-        if (decision.cost == 0) {
-            throw Mistake.of("decision", "one that granted nothing", allowed);
-        }
-        // Before it counts as refunded, be it for a moment: the right limiter may be about to refund it.
-        if (decision.limiter != identity) {
-            throw Mistake.of("decision", "one of another limiter", allowed);
-        }
-        if (!decision.refunded.compareAndSet(false, true)) {
-            throw new IllegalStateException(Mistake.text("decision", "one that was refunded before", allowed));
-        }
-        int code = refund0(address, decision.limiterId, decision.cost, decision.grantedAtNanos, decision.resetCount);
-        if (code != Status.ALLOWED.code()) {
-            decision.refunded.set(false);
-            throw Status.of(code).failure(Mistake.text("decision", "one of another limiter", allowed));
-        }
+        decision.refund(
+                identity,
+                "one of another limiter",
+                () -> refund0(
+                        address, decision.limiterId, decision.cost, decision.grantedAtNanos, decision.resetCount));
     }
 
     /**
@@ -211,68 +191,6 @@ public final class RateLimiter implements AutoCloseable {
      */
     public void reset() {
         Status.check(reset0(address()));
-    }
-
-    /**
-     * Changes limits, periods and bursts while in use, from the next call on. What is used stays used, at most the new burst;
-     * does nothing where nothing changed.
-     *
-     * @param quotas as many as before, with the same algorithms and anchors
-     * @throws ConfigException if they are not, or a quota's parts don't go together; nothing changes then
-     * @throws IllegalStateException if the limiter is closed
-     */
-    public void reconfigure(Quota... quotas) {
-        reconfigure(Quota.listOf(quotas));
-    }
-
-    /**
-     * {@link #reconfigure(Quota...)} for a list.
-     *
-     * @throws ConfigException as for an array
-     * @throws IllegalStateException if the limiter is closed
-     */
-    public void reconfigure(List<Quota> quotas) {
-        byte[] error = new byte[Status.ERROR_SIZE];
-        Status.check(reconfigure0(address(), Quota.toParts(quotas), error), error);
-    }
-
-    /**
-     * {@link #reconfigure(Quota...)} for texts, each of one or several quotas.
-     *
-     * @throws ConfigException as for an array, or if a text isn't one of quotas
-     * @throws IllegalStateException if the limiter is closed
-     */
-    public void reconfigure(String quotas, String... more) {
-        reconfigure(Quota.parseAll(quotas, more));
-    }
-
-    /**
-     * The quotas, in the order of the list.
-     *
-     * @throws IllegalStateException if the limiter is closed
-     */
-    public List<Quota> quotas() {
-        address();
-        return current();
-    }
-
-    /** {@link #quotas()}, also of a limiter that was closed meanwhile. */
-    private List<Quota> current() {
-        long[] parts = new long[Quota.MAX_QUOTAS * Quota.PARTS];
-        long[] count = new long[1];
-        Status.check(quotas0(address, parts, count));
-        return Quota.fromParts(parts, (int) count[0]);
-    }
-
-    /**
-     * What was allowed and denied since the limiter was built.
-     *
-     * @throws IllegalStateException if the limiter is closed
-     */
-    public Stats stats() {
-        long[] figures = new long[Stats.FIGURES];
-        Status.check(stats0(address(), figures));
-        return Stats.of(figures);
     }
 
     /**
@@ -330,43 +248,13 @@ public final class RateLimiter implements AutoCloseable {
     }
 
     private void enter(long cost) {
-        Decision decision = decide(cost);
-        if (!decision.allowed()) {
-            throw refusal(cost, decision);
-        }
-    }
-
-    /** Names what was asked and the quota that stops it. */
-    private RefusedException refusal(long cost, Decision decision) {
-        Quota quota = current().get(decision.quota());
-        if (decision.status() == Status.EXCEEDS_CAPACITY) {
-            return new ExceedsCapacityException(
-                    "cost " + cost + " can never be had: " + quota + " holds at most " + quota.burst(), decision);
-        }
-        String why = decision.limit() == 0
-                ? "the limit is 0: " + quota
-                : decision.remaining() + " remaining; " + quota + " would admit that in " + decision.retryAfter();
-        return new RefusedException(RefusedException.text(cost, "token", why), decision.status(), decision);
-    }
-
-    /** Makes each later call an {@link IllegalStateException}. May be called at any time, from any thread, repeatedly. */
-    @Override
-    public void close() {
-        closed = true;
+        requireAllowed(decide(cost), cost);
     }
 
     /** The quotas, for people. */
     @Override
     public String toString() {
-        return "RateLimiter(" + (closed ? "closed" : Quota.text(current())) + ")";
-    }
-
-    /** Where the native limiter is. It stays there as long as this object is reachable, as it is during a native call on it. */
-    private long address() {
-        if (closed) {
-            throw new IllegalStateException(Mistake.text("limiter", "one that is closed", "one that is open"));
-        }
-        return address;
+        return "RateLimiter(" + text() + ")";
     }
 
     /** A limiter in the making. */
@@ -411,9 +299,12 @@ public final class RateLimiter implements AutoCloseable {
 
     private native int reset0(long address);
 
-    private native int reconfigure0(long address, long[] quotas, byte[] error);
+    @Override
+    native int reconfigure0(long address, long[] quotas, byte[] error);
 
-    private native int quotas0(long address, long[] quotas, long[] count);
+    @Override
+    native int quotas0(long address, long[] quotas, long[] count);
 
-    private native int stats0(long address, long[] figures);
+    @Override
+    native int stats0(long address, long[] figures);
 }

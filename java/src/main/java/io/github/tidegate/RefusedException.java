@@ -17,6 +17,23 @@ public sealed class RefusedException extends TidegateException permits ExceedsCa
         this.decision = decision;
     }
 
+    /** A rate limiter's, by the quota that the decision names. */
+    static RefusedException of(Decision decision, long cost, Quota quota) {
+        if (decision.status() == Status.EXCEEDS_CAPACITY) {
+            return new ExceedsCapacityException(
+                    "cost " + cost + " can never be had: " + quota + " holds at most " + quota.burst(), decision);
+        }
+        String why;
+        if (decision.status() == Status.KEYS_FULL) {
+            why = "no room for another key; there is in " + decision.retryAfter();
+        } else if (decision.limit() == 0) {
+            why = "the limit is 0: " + quota;
+        } else {
+            why = decision.remaining() + " remaining; " + quota + " would admit that in " + decision.retryAfter();
+        }
+        return new RefusedException(text(cost, "token", why), decision.status(), decision);
+    }
+
     /** {@code refused: 2 tokens asked, WHY}. */
     static String text(long asked, String unit, String why) {
         return "refused: " + asked + " " + unit + (asked == 1 ? "" : "s") + " asked, " + why;

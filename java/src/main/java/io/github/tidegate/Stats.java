@@ -14,11 +14,14 @@ import java.time.Duration;
  * @param inFlight permits out at the moment (concurrency limiters)
  * @param available permits that could be taken at the moment (concurrency limiters)
  * @param waiting callers that wait at the moment
- * @param evictedLive keys that gave up their place before they were at rest
+ * @param evictedLive keys that were forgotten for new ones though they owed something (keyed rate limiters)
  * @param releasedOk releases whose work went well
  * @param releasedFailed releases whose work failed
  * @param holdTimeTotal how long permits were held, in total; only if hold times are tracked
  * @param holdTimeMax how long the longest-held permit was held; only if hold times are tracked
+ * @param liveKeys keys that owe something, or have permits out, at the moment (keyed limiters). Of keyed rate limiters about:
+ *     exact up to a {@code maxKeys} of some 6,000, else from a sample
+ * @param capacity for how many such keys there is room (keyed limiters)
  */
 public record Stats(
         long allowed,
@@ -33,9 +36,11 @@ public record Stats(
         long releasedOk,
         long releasedFailed,
         Duration holdTimeTotal,
-        Duration holdTimeMax) {
+        Duration holdTimeMax,
+        long liveKeys,
+        long capacity) {
     /** How many numbers the figures are across the native border, in the order of the record. */
-    static final int FIGURES = 13;
+    static final int FIGURES = 15;
 
     static Stats of(long[] figures) {
         return new Stats(
@@ -51,6 +56,8 @@ public record Stats(
                 figures[9],
                 figures[10],
                 Duration.ofNanos(figures[11]),
-                Duration.ofNanos(figures[12]));
+                Duration.ofNanos(figures[12]),
+                figures[13],
+                figures[14]);
     }
 }

@@ -43,11 +43,11 @@ public enum Status {
     INVALID_COST(-5),
     /** A permit is spent, or of another limiter. */
     INVALID_PERMIT(-6),
-    /** A decision granted nothing, is spent, or is of another limiter. */
+    /** A decision granted nothing, is spent, or is of another limiter or key. */
     INVALID_DECISION(-7),
     /** A ticket is stale, or of another limiter. */
     INVALID_TICKET(-8),
-    /** A pointer is not aligned, or memory could not be had. */
+    /** A pointer is not aligned, or there is no memory for as much as was asked for. */
     INVALID_MEMORY(-9),
     /** This object cannot do that. */
     UNSUPPORTED(-10),
@@ -153,11 +153,11 @@ public enum Status {
             case CLOSED -> new ClosedException(text);
             case QUEUE_FULL -> new QueueFullException(text);
             case CANCELLED -> new CancellationException(text);
-            case INVALID_OPTION, INVALID_KEY, INVALID_COST, INVALID_DECISION, INVALID_TICKET ->
+            case INVALID_OPTION, INVALID_KEY, INVALID_COST, INVALID_DECISION, INVALID_TICKET, INVALID_MEMORY ->
                 ConfigException.read(text);
             case INVALID_PERMIT, FORKED -> new IllegalStateException(text);
             case UNSUPPORTED -> new UnsupportedOperationException(text);
-            case ALLOWED, PENDING, TOO_LATE, POLL_AGAIN, NULL_POINTER, STRUCT_SIZE, INVALID_MEMORY, PANIC ->
+            case ALLOWED, PENDING, TOO_LATE, POLL_AGAIN, NULL_POINTER, STRUCT_SIZE, PANIC ->
                 new InternalException(
                         "a fault inside the native library: " + this + (text.isEmpty() ? "" : ": " + text));
         };

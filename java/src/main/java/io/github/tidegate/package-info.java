@@ -1,6 +1,7 @@
 /**
  * Exact, fast, in-process limiters: {@link io.github.tidegate.RateLimiter} (so many per time) and {@link
- * io.github.tidegate.ConcurrencyLimiter} (so many at once).
+ * io.github.tidegate.ConcurrencyLimiter} (so many at once); {@link io.github.tidegate.KeyedRateLimiter} and {@link
+ * io.github.tidegate.KeyedConcurrencyLimiter} do so for each key, such as a user or an address.
  *
  * <p>Every call may come from any thread at once. A decision is one atomic step, exact under any interleaving; a refusal
  * changes nothing. Being refused is a value, not an exception, except from {@code run} and {@code call}. A wrong argument is

@@ -11,13 +11,19 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /** Runs conformance scripts (docs/design.md, section 12) and prints their transcript. Arguments: the files. */
 public final class ConformanceDriver {
+    /** The arguments that go by another name in Java. */
+    private static final Map<String, String> ARGUMENTS = Map.of("maxKeys", "max_keys", "whenFull", "when_full");
+
     private ConformanceDriver() {}
 
     /** Runs the files in one go and ends the process with 1 at the first fault of a script. */
@@ -51,7 +57,9 @@ public final class ConformanceDriver {
     private static final class Script {
         private final ManualClock clock = new ManualClock();
         private final Map<String, RateLimiter> rates = new HashMap<>();
+        private final Map<String, KeyedRateLimiter> keyedRates = new HashMap<>();
         private final Map<String, ConcurrencyLimiter> concurrencies = new HashMap<>();
+        private final Map<String, KeyedConcurrencyLimiter> keyedConcurrencies = new HashMap<>();
         private final Map<String, Decision> decisions = new HashMap<>();
         /** Empty: refused, which is as good as spent. */
         private final Map<String, Optional<Permit>> permits = new HashMap<>();
@@ -71,7 +79,8 @@ public final class ConformanceDriver {
                 if (colon < 0) {
                     throw mistake;
                 }
-                return "error " + text.substring(0, colon);
+                String argument = text.substring(0, colon);
+                return "error " + ARGUMENTS.getOrDefault(argument, argument);
             }
         }
 
@@ -87,54 +96,73 @@ public final class ConformanceDriver {
                 case "parse" -> {
                     return "ok " + Quota.text(quotas(words, 1));
                 }
-                case "rate" ->
-                    rates.put(
-                            words[1],
-                            RateLimiter.builder(quotas(words, 2)).clock(clock).build());
-                case "conc" ->
-                    build(words[1], Long.parseLong(options.get("limit")), options.containsKey("track_hold_time"));
+                case "rate" -> buildRate(words, options);
+                case "conc" -> buildConcurrency(words[1], options);
                 case "try" -> {
-                    return tryAcquire(words[1], cost(options), options.get("as")) ? "allowed" : "refused";
+                    return word(tryAcquire(words[1], options));
+                }
+                case "many" -> {
+                    return "ok " + many(words[1], options);
                 }
                 case "decide" -> {
-                    Decision decision = rate(words[1]).decide(cost(options));
+                    Decision decision = tokens(words[1], options).decide(cost(options));
                     if (options.containsKey("as")) {
                         decisions.put(options.get("as"), decision);
                     }
                     return figures(decision);
                 }
                 case "peek" -> {
-                    return figures(rate(words[1]).peek(cost(options)));
+                    return figures(tokens(words[1], options).peek(cost(options)));
                 }
-                case "refund" -> rate(words[1]).refund(known(decisions, words[2]));
+                case "refund" -> tokens(words[1], options).refund(known(decisions, words[2]));
                 case "release" ->
                     known(permits, words[1])
                             .orElseThrow(() -> Mistake.of("permit", "one that was refused", "one that is held"))
                             .release(words.length == 2);
-                case "reset" -> rate(words[1]).reset();
-                case "reconfigure" -> rate(words[1]).reconfigure(quotas(words, 2));
-                case "limit" -> known(concurrencies, words[1]).setLimit(Long.parseLong(words[2]));
+                case "reset" -> tokens(words[1], options).reset();
+                case "reconfigure" -> reconfigure(words[1], quotas(words, 2));
+                case "limit" -> setLimit(words[1], Long.parseLong(words[2]));
+                case "in_flight" -> {
+                    return "ok " + permits(words[1], options).inFlight();
+                }
+                case "key" -> {
+                    return "ok " + hex(ConformanceBudget.keyOf(ConformanceBudget.Key.all(options.get("parts"))));
+                }
+                case "ip" -> {
+                    return "ok " + hex(addressKey(options));
+                }
                 case "stats" -> {
-                    return rates.containsKey(words[1]) ? rateStats(words[1]) : concurrencyStats(words[1]);
+                    return "ok " + stats(words[1]);
                 }
                 default -> throw new AssertionError("no such command: " + words[0]);
             }
             return "ok";
         }
 
-        private boolean tryAcquire(String name, long cost, String id) {
-            if (rates.containsKey(name)) {
-                return rate(name).tryAcquire(cost);
+        private void buildRate(String[] words, Map<String, String> options) {
+            List<Quota> quotas = quotas(words, 2);
+            if (!options.containsKey("max_keys")) {
+                rates.put(words[1], RateLimiter.builder(quotas).clock(clock).build());
+                return;
             }
-            Optional<Permit> permit = known(concurrencies, name).tryAcquire(cost);
-            permit.ifPresent(granted::add);
-            if (id != null) {
-                permits.put(id, permit);
-            }
-            return permit.isPresent();
+            WhenFull whenFull = named(WhenFull.values(), options.getOrDefault("when_full", "evict"));
+            KeyedRateLimiter.Builder builder =
+                    KeyedRateLimiter.builder(quotas).whenFull(whenFull).clock(clock);
+            keyedRates.put(
+                    words[1],
+                    builder.maxKeys(Long.parseLong(options.get("max_keys"))).build());
         }
 
-        private void build(String name, long limit, boolean trackHoldTime) {
+        private void buildConcurrency(String name, Map<String, String> options) {
+            long limit = Long.parseLong(options.get("limit"));
+            if (options.containsKey("max_keys")) {
+                KeyedConcurrencyLimiter.Builder builder = KeyedConcurrencyLimiter.builder(limit);
+                keyedConcurrencies.put(
+                        name,
+                        builder.maxKeys(Long.parseLong(options.get("max_keys"))).build());
+                return;
+            }
+            boolean trackHoldTime = options.containsKey("track_hold_time");
             concurrencies.put(
                     name,
                     ConcurrencyLimiter.builder(limit)
@@ -148,16 +176,58 @@ public final class ConformanceDriver {
             }
         }
 
-        private String rateStats(String name) {
-            Stats stats = rate(name).stats();
-            return "ok allowed=" + stats.allowed() + " denied=" + stats.denied();
+        private boolean tryAcquire(String name, Map<String, String> options) {
+            if (rates.containsKey(name) || keyedRates.containsKey(name)) {
+                return tokens(name, options).tryAcquire(cost(options));
+            }
+            Optional<Permit> permit = permits(name, options).tryAcquire(cost(options));
+            permit.ifPresent(granted::add);
+            if (options.containsKey("as")) {
+                permits.put(options.get("as"), permit);
+            }
+            return permit.isPresent();
         }
 
-        private String concurrencyStats(String name) {
+        private String many(String name, Map<String, String> options) {
+            ConformanceBudget.Key[] keys = ConformanceBudget.Key.all(options.get("keys"));
+            boolean[] allowed = ConformanceBudget.tryAcquireMany(known(keyedRates, name), keys, cost(options));
+            return IntStream.range(0, allowed.length)
+                    .mapToObj(index -> word(allowed[index]))
+                    .collect(Collectors.joining(","));
+        }
+
+        private void reconfigure(String name, List<Quota> quotas) {
+            if (rates.containsKey(name)) {
+                rates.get(name).reconfigure(quotas);
+            } else {
+                known(keyedRates, name).reconfigure(quotas);
+            }
+        }
+
+        private void setLimit(String name, long limit) {
+            if (concurrencies.containsKey(name)) {
+                concurrencies.get(name).setLimit(limit);
+            } else {
+                known(keyedConcurrencies, name).setLimit(limit);
+            }
+        }
+
+        private String stats(String name) {
+            if (rates.containsKey(name)) {
+                return calls(rates.get(name).stats());
+            }
+            if (keyedRates.containsKey(name)) {
+                Stats stats = keyedRates.get(name).stats();
+                return calls(stats) + " evicted_live=" + stats.evictedLive() + " capacity=" + stats.capacity();
+            }
+            if (keyedConcurrencies.containsKey(name)) {
+                Stats stats = keyedConcurrencies.get(name).stats();
+                return "limit=" + stats.limit() + " " + calls(stats) + releases(stats) + " capacity="
+                        + stats.capacity();
+            }
             Stats stats = known(concurrencies, name).stats();
-            String text = "ok limit=" + stats.limit() + " in_flight=" + stats.inFlight() + " available="
-                    + stats.available() + " allowed=" + stats.allowed() + " denied=" + stats.denied() + " released_ok="
-                    + stats.releasedOk() + " released_failed=" + stats.releasedFailed();
+            String text = "limit=" + stats.limit() + " in_flight=" + stats.inFlight() + " available="
+                    + stats.available() + " " + calls(stats) + releases(stats);
             if (tracked.contains(name)) {
                 text += " hold_total=" + stats.holdTimeTotal().toNanos() + " hold_max="
                         + stats.holdTimeMax().toNanos();
@@ -165,8 +235,18 @@ public final class ConformanceDriver {
             return text;
         }
 
-        private RateLimiter rate(String name) {
-            return known(rates, name);
+        private ConformanceBudget.Tokens tokens(String name, Map<String, String> options) {
+            ConformanceBudget.Key key = ConformanceBudget.keyIn(options);
+            return key == null
+                    ? new ConformanceBudget.Tokens(known(rates, name), null, null)
+                    : new ConformanceBudget.Tokens(null, known(keyedRates, name), key);
+        }
+
+        private ConformanceBudget.Permits permits(String name, Map<String, String> options) {
+            ConformanceBudget.Key key = ConformanceBudget.keyIn(options);
+            return key == null
+                    ? new ConformanceBudget.Permits(known(concurrencies, name), null, null)
+                    : new ConformanceBudget.Permits(null, known(keyedConcurrencies, name), key);
         }
 
         /** Permits are kept until the script ends, those without a name too. */
@@ -182,19 +262,47 @@ public final class ConformanceDriver {
         return kept.get(name);
     }
 
+    private static String word(boolean allowed) {
+        return allowed ? "allowed" : "refused";
+    }
+
+    private static String calls(Stats stats) {
+        return "allowed=" + stats.allowed() + " denied=" + stats.denied();
+    }
+
+    private static String releases(Stats stats) {
+        return " released_ok=" + stats.releasedOk() + " released_failed=" + stats.releasedFailed();
+    }
+
+    private static String hex(byte[] key) {
+        return HexFormat.of().formatHex(key);
+    }
+
+    private static byte[] addressKey(Map<String, String> options) {
+        String address = text(options.get("address"));
+        return options.containsKey("prefix")
+                ? Keys.ip(address, Integer.parseInt(options.get("prefix")))
+                : Keys.ip(address);
+    }
+
     private static long cost(Map<String, String> options) {
         return Long.parseLong(options.getOrDefault("cost", "1"));
     }
 
-    /** {@code limit= per= [burst= algorithm= anchor=] [+ ...]}, or {@code text=%XX}. */
+    /**
+     * {@code limit= per= [burst= algorithm= anchor=] [+ ...]}, or {@code text=%XX}; the fields of a limiter with keys may stand
+     * anywhere.
+     */
     private static List<Quota> quotas(String[] words, int from) {
-        if (words[from].startsWith("text=")) {
-            String text = words[from].substring("text=".length()).replace("+", "%2B");
-            return Quota.parseList(URLDecoder.decode(text, StandardCharsets.UTF_8));
+        List<String> fields = Arrays.stream(words, from, words.length)
+                .filter(word -> !word.startsWith("max_keys=") && !word.startsWith("when_full="))
+                .toList();
+        if (fields.get(0).startsWith("text=")) {
+            return Quota.parseList(text(fields.get(0).substring("text=".length())));
         }
         List<Quota> quotas = new ArrayList<>();
         Map<String, String> parts = new HashMap<>();
-        for (String word : Arrays.copyOfRange(words, from, words.length)) {
+        for (String word : fields) {
             if (word.equals("+")) {
                 quotas.add(quota(parts));
                 parts.clear();
@@ -205,6 +313,10 @@ public final class ConformanceDriver {
         }
         quotas.add(quota(parts));
         return quotas;
+    }
+
+    private static String text(String encoded) {
+        return URLDecoder.decode(encoded.replace("+", "%2B"), StandardCharsets.UTF_8);
     }
 
     private static Quota quota(Map<String, String> parts) {

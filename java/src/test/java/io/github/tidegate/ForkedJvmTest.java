@@ -21,7 +21,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** What needs a process of its own: other JDKs, panics, logs, the temporary folder. */
 class ForkedJvmTest {
-    private static final String EVERYTHING = "ManualClock(2000000000 ns) true 5 [6/s, 60/min] 2 4 2 2\n1 true\n";
+    private static final String EVERYTHING = "ManualClock(2000000000 ns) true 5 [6/s, 60/min] 2 4 2 2\n1 true\n"
+            + "true true true 0 KeyedRateLimiter(6/s; 60/min, 10 keys) 2 4 KeyedConcurrencyLimiter(4 each, 100000 keys) 2 2\n1\n";
 
     /** The JDK that runs this test, and all from 17 on that a Linux distribution has laid beside it. */
     static Stream<Path> jdks() throws IOException {
@@ -108,7 +109,7 @@ class ForkedJvmTest {
         Path library = Project.ROOT.resolve("build/test-panic/java/libtidegate_jni.so");
         assertTrue(Files.exists(library), library + " is missing: make build-test-panic");
         Jvm.Result result = Jvm.run("-Dtidegate.library.path=" + library, "io.github.tidegate.Probe", "panic");
-        assertEquals("panic\n".repeat(9) + "true true\n", result.out());
+        assertEquals("panic\n".repeat(19) + "true true true true\n", result.out());
         assertEquals(0, result.exitCode(), result.err());
         assertTrue(result.jniClean(), result.err());
     }
@@ -116,10 +117,15 @@ class ForkedJvmTest {
     @Test
     void aDroppedPermitIsReleasedAndLogged() throws Exception {
         Jvm.Result result = Jvm.run("io.github.tidegate.Probe", "drop");
-        assertEquals("3\n", result.out());
+        assertEquals("3 3\n", result.out());
         assertTrue(
                 result.err()
                         .contains("2 permit(s) of a ConcurrencyLimiter were dropped without release(): released now"),
+                result.err());
+        assertTrue(
+                result.err()
+                        .contains(
+                                "3 permit(s) of a KeyedConcurrencyLimiter were dropped without release(): released now"),
                 result.err());
         assertFalse(result.err().contains("1 permit(s)"), result.err());
         assertTrue(result.jniClean(), result.err());

@@ -63,7 +63,7 @@ class NativeLibraryTest {
     /** A receiver is reachable while its native method runs; the limiter of a static one may be freed meanwhile. */
     @Test
     void everyNativeMethodOfALimiterOrClockHasItForReceiver() {
-        Set<String> withoutAReceiver = Set.of("create0", "free0", "parse0");
+        Set<String> withoutAReceiver = Set.of("create0", "free0", "parse0", "join0", "ip0");
         for (Class<?> bound : NativeLibrary.BOUND) {
             for (Method method : bound.getDeclaredMethods()) {
                 if (Modifier.isNative(method.getModifiers())) {
@@ -113,7 +113,16 @@ class NativeLibraryTest {
 
     @Test
     void threadsThatUseTheirFirstLimitersAtOnceDoNotWaitForOneAnother() throws Exception {
-        List<String> classes = List.of("RateLimiter", "ConcurrencyLimiter", "Quota", "ManualClock", "Clock", "Permit");
+        List<String> classes = List.of(
+                "RateLimiter",
+                "ConcurrencyLimiter",
+                "Quota",
+                "ManualClock",
+                "Clock",
+                "Permit",
+                "Keys",
+                "KeyedRateLimiter",
+                "KeyedConcurrencyLimiter");
         for (int round = 0; round < 20; round++) {
             try (URLClassLoader loader = loader()) {
                 Threads.together(

@@ -38,6 +38,29 @@ final class Probe {
         permit.release();
         System.out.println(
                 concurrency.stats().releasedOk() + " " + (Clock.monotonic().nowNanos() > 0));
+        everythingWithKeys(clock);
+    }
+
+    private static void everythingWithKeys(Clock clock) {
+        byte[] key = Keys.of("ann", Long.toString(Keys.ip("203.0.113.7").length));
+        KeyedRateLimiter rate = KeyedRateLimiter.builder("5/s; 50/min")
+                .maxKeys(10)
+                .whenFull(WhenFull.DENY_NEW)
+                .clock(clock)
+                .build();
+        rate.refund(key, rate.decide(key, 2));
+        rate.reconfigure("6/s; 60/min");
+        rate.reset(key);
+        KeyedConcurrencyLimiter concurrency = KeyedConcurrencyLimiter.of(3);
+        Permit permit = concurrency.tryAcquire(key, 2).orElseThrow();
+        concurrency.setLimit(4);
+        System.out.println(rate.tryAcquire("ann") + " " + rate.tryAcquire(key) + " "
+                + rate.tryAcquireMany(new byte[][] {key}, 5)[0] + " "
+                + rate.peek(key).remaining() + " " + rate + " "
+                + rate.size() + " " + rate.stats().allowed() + " " + concurrency + " " + concurrency.inFlight(key)
+                + " " + concurrency.available(key));
+        permit.release();
+        System.out.println(concurrency.stats().releasedOk());
     }
 
     /** Asks the library that was built for it to panic, wherever it can, and goes on. */
@@ -45,6 +68,9 @@ final class Probe {
         long trigger = 666_666_666;
         RateLimiter rate = RateLimiter.of("5/s");
         ConcurrencyLimiter concurrency = ConcurrencyLimiter.of(5);
+        KeyedRateLimiter keyedRate = KeyedRateLimiter.of("5/s");
+        KeyedConcurrencyLimiter keyedConcurrency = KeyedConcurrencyLimiter.of(5);
+        byte[] key = {1};
         Runnable[] calls = {
             () -> Quota.parse("test-panic"),
             () -> RateLimiter.of("5/s;test-panic"),
@@ -55,6 +81,16 @@ final class Probe {
             () -> rate.run(trigger, () -> System.out.println("ran")),
             () -> concurrency.tryAcquire(trigger),
             () -> concurrency.run(trigger, () -> System.out.println("ran")),
+            () -> KeyedRateLimiter.of("5/s;test-panic"),
+            () -> keyedRate.reconfigure("test-panic"),
+            () -> keyedRate.tryAcquire("ann", trigger),
+            () -> keyedRate.tryAcquire(key, trigger),
+            () -> keyedRate.tryAcquireMany(new byte[][] {key}, trigger),
+            () -> keyedRate.decide("ann", trigger),
+            () -> keyedRate.peek("ann", trigger),
+            () -> keyedRate.run("ann", trigger, () -> System.out.println("ran")),
+            () -> keyedConcurrency.tryAcquire("ann", trigger),
+            () -> keyedConcurrency.run("ann", trigger, () -> System.out.println("ran")),
         };
         for (Runnable call : calls) {
             try {
@@ -64,19 +100,23 @@ final class Probe {
                 System.out.println(panic.status());
             }
         }
-        System.out.println(rate.tryAcquire(5) + " " + concurrency.tryAcquire(5).isPresent());
+        System.out.println(rate.tryAcquire(5) + " " + concurrency.tryAcquire(5).isPresent() + " "
+                + keyedRate.tryAcquire("ann", 5) + " "
+                + keyedConcurrency.tryAcquire("ann", 5).isPresent());
     }
 
-    /** Drops a permit without releasing it. */
+    /** Drops permits without releasing them. */
     private static void drop() throws InterruptedException {
         ConcurrencyLimiter limiter = ConcurrencyLimiter.of(3);
+        KeyedConcurrencyLimiter keyed = KeyedConcurrencyLimiter.of(3);
         limiter.tryAcquire(2).orElseThrow();
         limiter.tryAcquire(1).orElseThrow().release();
-        while (limiter.inFlight() != 0) {
+        keyed.tryAcquire("ann", 3).orElseThrow();
+        while (limiter.inFlight() != 0 || keyed.inFlight("ann") != 0) {
             System.gc();
             Thread.sleep(1);
         }
-        System.out.println(limiter.available());
+        System.out.println(limiter.available() + " " + keyed.available("ann"));
         // The log line follows the release, on the one thread that also does what is registered here.
         CountDownLatch logged = new CountDownLatch(1);
         NativeLibrary.CLEANER.register(new Object(), logged::countDown);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 
 /** Calls for which the stack has no room, each at many depths: no permit is lost, and none is given back twice. */
@@ -44,37 +45,78 @@ class StackOverflowTest {
     @Test
     void aReleaseThatOverflowsTheStackLeavesThePermitToBeReleased() throws InterruptedException {
         ConcurrencyLimiter limiter = ConcurrencyLimiter.of(2);
-        Permit bystander = limiter.tryAcquire().orElseThrow();
+        release(limiter::tryAcquire, limiter::stats);
+    }
+
+    @Test
+    void aReleaseOfAKeyThatOverflowsTheStackLeavesThePermitToBeReleased() throws InterruptedException {
+        KeyedConcurrencyLimiter limiter =
+                KeyedConcurrencyLimiter.builder(2).maxKeys(10).build();
+        release(() -> limiter.tryAcquire("ann"), limiter::stats);
+    }
+
+    private static void release(Supplier<Optional<Permit>> lender, Supplier<Stats> stats) throws InterruptedException {
+        Permit bystander = lender.get().orElseThrow();
         onASmallStack(() -> {
             for (int round = 0; round < ROUNDS; round++) {
-                Permit permit = limiter.tryAcquire().orElseThrow();
+                Permit permit = lender.get().orElseThrow();
                 fromDepth(round % 64, 0, permit::close);
-                assertEquals(1, limiter.inFlight());
+                assertEquals(1, stats.get().inFlight());
             }
         });
         bystander.release();
-        assertEquals(0, limiter.inFlight());
-        assertEquals(ROUNDS + 1, limiter.stats().releasedOk());
+        assertEquals(0, stats.get().inFlight());
+        assertEquals(ROUNDS + 1, stats.get().releasedOk());
     }
 
     @Test
     void anAcquireThatOverflowsTheStackKeepsNoPermit() throws InterruptedException {
         ConcurrencyLimiter limiter = ConcurrencyLimiter.of(ConcurrencyLimiter.MAX_LIMIT);
+        acquire(limiter::tryAcquire, limiter::stats);
+    }
+
+    @Test
+    void anAcquireOfAKeyThatOverflowsTheStackKeepsNoPermit() throws InterruptedException {
+        KeyedConcurrencyLimiter limiter = KeyedConcurrencyLimiter.builder(ConcurrencyLimiter.MAX_LIMIT)
+                .maxKeys(10)
+                .build();
+        acquire(() -> limiter.tryAcquire("ann"), limiter::stats);
+    }
+
+    private static void acquire(Supplier<Optional<Permit>> lender, Supplier<Stats> stats) throws InterruptedException {
         onASmallStack(() -> {
             for (int round = 0; round < ROUNDS; round++) {
                 AtomicReference<Optional<Permit>> taken = new AtomicReference<>();
-                fromDepth(round % 64, 0, () -> taken.set(limiter.tryAcquire()));
+                fromDepth(round % 64, 0, () -> taken.set(lender.get()));
                 taken.get().orElseThrow().release();
             }
         });
         // What was taken and then dropped by an overflow is the cleaner's.
         long giveUpAtNanos = System.nanoTime() + PATIENCE_NANOS;
-        while (limiter.inFlight() > 0 && System.nanoTime() < giveUpAtNanos) {
+        while (stats.get().inFlight() > 0 && System.nanoTime() < giveUpAtNanos) {
             System.gc();
         }
-        assertEquals(0, limiter.inFlight());
-        Stats stats = limiter.stats();
-        assertTrue(stats.allowed() >= ROUNDS, stats.toString());
-        assertEquals(stats.allowed(), stats.releasedOk() + stats.releasedFailed());
+        Stats end = stats.get();
+        assertEquals(0, end.inFlight());
+        assertTrue(end.allowed() >= ROUNDS, end.toString());
+        assertEquals(end.allowed(), end.releasedOk() + end.releasedFailed());
+    }
+
+    @Test
+    void aRefundThatOverflowsTheStackLeavesTheDecisionToBeRefunded() throws InterruptedException {
+        RateLimiter limiter =
+                RateLimiter.builder("5/h").clock(new ManualClock()).build();
+        KeyedRateLimiter keyed =
+                KeyedRateLimiter.builder("5/h").clock(new ManualClock()).build();
+        onASmallStack(() -> {
+            for (int round = 0; round < ROUNDS / 4; round++) {
+                Decision decision = limiter.decide(5);
+                fromDepth(round % 64, 0, () -> limiter.refund(decision));
+                Decision ofKey = keyed.decide("ann", 5);
+                fromDepth(round % 64, 0, () -> keyed.refund("ann", ofKey));
+                assertEquals(5, limiter.peek().remaining());
+                assertEquals(5, keyed.peek("ann").remaining());
+            }
+        });
     }
 }

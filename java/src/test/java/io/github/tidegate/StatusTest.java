@@ -55,7 +55,7 @@ class StatusTest {
     }
 
     @Test
-    void algorithmsAndAnchorsHaveTheNumbersOfTheHeader() throws IOException {
+    void algorithmsAnchorsAndWhatHappensWhenFullHaveTheNumbersOfTheHeader() throws IOException {
         Map<String, Long> algorithms = defined("ALGORITHM_");
         algorithms.remove("DEFAULT");
         Map<String, Long> ours = new TreeMap<>();
@@ -72,6 +72,13 @@ class StatusTest {
             assertSame(anchor, Anchor.of(anchor.code));
         }
         assertEquals(anchors, ours);
+        Map<String, Long> whenFull = defined("WHEN_FULL_");
+        whenFull.remove("DEFAULT");
+        ours.clear();
+        for (WhenFull each : WhenFull.values()) {
+            ours.put(each.name(), (long) each.code);
+        }
+        assertEquals(whenFull, ours);
     }
 
     @Test
@@ -79,6 +86,8 @@ class StatusTest {
         Map<String, Long> all = defined("");
         assertEquals(all.get("MAX_COST"), RateLimiter.MAX_COST);
         assertEquals(all.get("MAX_QUOTAS"), Quota.MAX_QUOTAS);
+        assertEquals(all.get("MAX_KEYS"), KeyedRateLimiter.MAX_KEYS);
+        assertEquals(all.get("DEFAULT_MAX_KEYS"), KeyedRateLimiter.DEFAULT_MAX_KEYS);
     }
 
     @ParameterizedTest
@@ -105,7 +114,15 @@ class StatusTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"INVALID_OPTION", "INVALID_KEY", "INVALID_COST", "INVALID_DECISION", "INVALID_TICKET"})
+    @EnumSource(
+            names = {
+                "INVALID_OPTION",
+                "INVALID_KEY",
+                "INVALID_COST",
+                "INVALID_DECISION",
+                "INVALID_TICKET",
+                "INVALID_MEMORY"
+            })
     void wrongArgumentsAreIllegalAndTellTheirParts(Status status) {
         String text = "quota: got \"a: got b; allowed: c\nd\"; allowed: LIMIT/UNIT";
         ConfigException mistake = assertInstanceOf(ConfigException.class, status.failure(text));
@@ -142,5 +159,6 @@ class StatusTest {
         assertEquals("exceeds_capacity", Status.EXCEEDS_CAPACITY.toString());
         assertEquals("fixed_window", Algorithm.FIXED_WINDOW.toString());
         assertEquals("clock", Anchor.CLOCK.toString());
+        assertEquals("deny_new", WhenFull.DENY_NEW.toString());
     }
 }
