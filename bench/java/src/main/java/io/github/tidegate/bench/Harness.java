@@ -13,13 +13,15 @@ final class Harness {
     private static final String GUAVA = Subject.version("com.google.guava", "guava");
 
     /** More than any loop here can spend in a second. */
-    private static final int PLENTY = 1_000_000_000;
+    static final int PLENTY = 1_000_000_000;
 
     private Harness() {}
 
     public static void main(String[] arguments) throws InterruptedException {
         sameWork();
+        KeyedBudgets.sameWork();
         rate();
+        KeyedBudgets.run();
         concurrency();
         CounterRace.run();
     }

@@ -9,8 +9,13 @@ import java.util.Properties;
  * One of those that take turns.
  *
  * @param loop makes its calls
+ * @param prepare makes the keys of the next {@link Rounds#KEYS_AT_ONCE} calls, which isn't timed; null if there are none to make
  */
-record Subject(String name, String version, Loop loop) {
+record Subject(String name, String version, Loop loop, Runnable prepare) {
+    Subject(String name, String version, Loop loop) {
+        this(name, version, loop, null);
+    }
+
     /**
      * A loop of calls, written out for each subject: one loop for all would see calls of many kinds, and the compiler would
      * inline none.
