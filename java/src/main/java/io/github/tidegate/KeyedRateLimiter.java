@@ -170,7 +170,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      * @throws IllegalStateException if the limiter is closed
      */
     public boolean[] tryAcquireMany(Collection<String> keys, long cost) {
-        String[] texts = Mistake.nonNull("keys", keys, "keys").toArray(new String[0]);
+        String[] texts = Mistake.nonNull("keys", keys, "strings or bytes").toArray(new String[0]);
         return tryAcquireAll(Keys.allBytes("keys", texts), cost);
     }
 

@@ -94,7 +94,7 @@ public final class Keys {
 
     /** The keys that texts are. */
     static byte[][] allBytes(String argument, String[] texts) {
-        String[] own = Mistake.nonNull(argument, texts, "keys").clone();
+        String[] own = Mistake.nonNull(argument, texts, "strings or bytes").clone();
         requireAll(argument, own);
         byte[][] keys = new byte[own.length][];
         for (int i = 0; i < keys.length; i++) {
@@ -105,7 +105,7 @@ public final class Keys {
 
     /** Keys in an array of our own. */
     static byte[][] allBytes(String argument, byte[][] keys) {
-        byte[][] own = Mistake.nonNull(argument, keys, "keys").clone();
+        byte[][] own = Mistake.nonNull(argument, keys, "strings or bytes").clone();
         requireAll(argument, own);
         return own;
     }

@@ -351,8 +351,8 @@ class KeyedRateLimiterTest {
         assertMissing(
                 "keys[0]: got null; allowed: a string or bytes",
                 () -> limiter.tryAcquireMany(Arrays.asList(null, "ann")));
-        assertMissing("keys: got null; allowed: keys", () -> limiter.tryAcquireMany((List<String>) null));
-        assertMissing("keys: got null; allowed: keys", () -> limiter.tryAcquireMany((byte[][]) null));
+        assertMissing("keys: got null; allowed: strings or bytes", () -> limiter.tryAcquireMany((List<String>) null));
+        assertMissing("keys: got null; allowed: strings or bytes", () -> limiter.tryAcquireMany((byte[][]) null));
         assertMissing(
                 "decision: got null; allowed: a decision of this limiter that granted, once",
                 () -> limiter.refund("ann", null));

@@ -231,8 +231,8 @@ class KeysTest {
         assertMissing("key: got null; allowed: a string or bytes", () -> Keys.bytes(null));
         assertMissing("parts[1]: got null; allowed: a string or bytes", () -> Keys.of("a", null));
         assertMissing("parts[1]: got null; allowed: a string or bytes", () -> Keys.of(new byte[0], null));
-        assertMissing("parts: got null; allowed: keys", () -> Keys.of((String[]) null));
-        assertMissing("parts: got null; allowed: keys", () -> Keys.of((byte[][]) null));
+        assertMissing("parts: got null; allowed: strings or bytes", () -> Keys.of((String[]) null));
+        assertMissing("parts: got null; allowed: strings or bytes", () -> Keys.of((byte[][]) null));
         assertMissing("address: got null; allowed: the text of an IPv4 or IPv6 address", () -> Keys.ip(null));
         assertMissing("address: got null; allowed: the text of an IPv4 or IPv6 address", () -> Keys.ip(null, -1));
     }
