@@ -65,6 +65,45 @@ mod wide {
     }
 }
 
+/// A value that is replaced as a whole, while others read it without a lock.
+#[cfg(not(loom))]
+pub(crate) struct Published<T>(arc_swap::ArcSwapOption<T>);
+
+#[cfg(not(loom))]
+impl<T> Published<T> {
+    pub(crate) fn nothing() -> Self {
+        Self(arc_swap::ArcSwapOption::empty())
+    }
+
+    #[inline]
+    pub(crate) fn read(&self) -> impl std::ops::Deref<Target = Option<std::sync::Arc<T>>> + '_ {
+        self.0.load()
+    }
+
+    pub(crate) fn publish(&self, value: Option<std::sync::Arc<T>>) {
+        self.0.store(value);
+    }
+}
+
+/// What is published is whole and replaced in one step, which to the model checker is a lock around the replacing.
+#[cfg(loom)]
+pub(crate) struct Published<T>(Mutex<Option<std::sync::Arc<T>>>);
+
+#[cfg(loom)]
+impl<T> Published<T> {
+    pub(crate) fn nothing() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    pub(crate) fn read(&self) -> Box<Option<std::sync::Arc<T>>> {
+        Box::new(lock(&self.0).clone())
+    }
+
+    pub(crate) fn publish(&self, value: Option<std::sync::Arc<T>>) {
+        *lock(&self.0) = value;
+    }
+}
+
 /// Locks, and goes on after a panic elsewhere: everything guarded here is whole between any two statements.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> impl std::ops::DerefMut<Target = T> + '_ {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)

@@ -224,6 +224,21 @@ fn a_change_of_quotas_against_a_charge_and_a_new_key_loses_neither() {
 }
 
 #[test]
+fn a_key_that_gets_a_quota_of_its_own_and_loses_it_is_charged_in_one_place() {
+    let [quota, own] = [2, 4].map(|limit| Quota::new(limit, SECOND).with_burst(limit));
+    model(3, move || {
+        let limiter = limiter(quota, &ManualClock::new());
+        assert!(limiter.try_acquire("key"));
+        let threads = [asks(&limiter, "key"), asks(&limiter, "new")];
+        limiter.set_quota("key", own).unwrap();
+        limiter.set_quota("new", own).unwrap();
+        limiter.clear_quota("key");
+        assert_eq!(sum(threads), 2);
+        assert_eq!((limiter.peek("key").remaining(), limiter.peek("new").remaining()), (0, 3));
+    });
+}
+
+#[test]
 fn permits_of_one_key_that_two_threads_bring_in_and_release_balance() {
     model(3, || {
         let limiter = Arc::new(KeyedConcurrencyLimiter::new(1, 1).unwrap());

@@ -174,8 +174,10 @@ impl Algorithm for Gcra {
     }
 
     fn carry(&self, tat: u64, now: u64, to: &Self) -> u64 {
-        let moved_ns = to.origin_ns.saturating_sub(self.origin_ns);
-        if *self == (Self { origin_ns: self.origin_ns, ..*to }) && moved_ns.is_multiple_of(self.segment_ns) {
+        if *self == (Self { origin_ns: self.origin_ns, ..*to })
+            && let Some(moved_ns) = to.origin_ns.checked_sub(self.origin_ns)
+            && moved_ns.is_multiple_of(self.segment_ns)
+        {
             let segments = moved_ns / self.segment_ns;
             return tat.saturating_sub(segments.saturating_mul(self.segment_ticks()));
         }

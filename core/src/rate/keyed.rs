@@ -3,6 +3,7 @@
 use super::keyed_options::KeyedRateOptions;
 use super::keyed_state::{KeyedState, fits_slot};
 use super::keyed_states::KeyedStates;
+use super::own_quotas::{Own, OwnQuotas};
 use super::{check_cost, check_same_kinds, next_id, text_of};
 use crate::decision::{Decision, Grant};
 use crate::quota::{IntoQuotas, Quota};
@@ -67,7 +68,7 @@ impl KeyedRateLimiter {
         #[cfg(loom)]
         (stripes.protocol = options.protocol);
         Ok(Self {
-            states: KeyedStates { states, stripes, clock },
+            states: KeyedStates { states, own: OwnQuotas::none(), stripes, clock },
             hasher: KeyHasher::with_seed(KeyHasher::random_seed()),
             counters: Counters::new(),
             id: next_id(),
@@ -203,7 +204,7 @@ impl KeyedRateLimiter {
     pub fn refund(&self, key: impl AsRef<[u8]>, decision: &Decision) -> Result<(), Error> {
         let hash = self.hasher.hash(key.as_ref());
         let grant = decision.take_grant(self.id, hash.id())?;
-        self.give_back(hash, grant);
+        self.states.refund(hash, grant.reset_count, grant.cost, grant.granted_at_ns);
         Ok(())
     }
 
@@ -219,31 +220,54 @@ impl KeyedRateLimiter {
             let allowed = "a decision of this limiter and key";
             return Err(Error::new(Status::InvalidDecision, "decision", "one of another key", allowed));
         }
-        self.give_back(hash, grant);
+        self.states.refund(hash, grant.reset_count, grant.cost, grant.granted_at_ns);
         Ok(())
     }
 
-    fn give_back(&self, hash: KeyHash, grant: Grant) {
-        // While it is held the key neither starts afresh nor changes its quota.
-        let _lock = self.states.stripes.lock(hash);
-        if grant.reset_count != self.states.stripes.void_count(hash) {
-            return;
-        }
-        for state in &self.states.states {
-            state.refund(hash, &self.states.clock, grant.cost, grant.granted_at_ns);
-        }
-    }
-
-    /// Makes everything of a key unspent again. Its decisions from before can no longer be refunded to any effect.
+    /// Makes everything of a key unspent again; quotas of its own stay. Its decisions from before can no longer be refunded to any
+    /// effect.
     pub fn reset(&self, key: impl AsRef<[u8]>) {
+        self.states.reset(self.hasher.hash(key.as_ref()));
+    }
+
+    /// Gives a key quotas of its own in place of the limiter's, from the next call on. What is used stays used, at most the new
+    /// burst. Its decisions from before can no longer be refunded to any effect. Does nothing if it has these.
+    ///
+    /// Such a key keeps a place of its own until [`clear_quota`](Self::clear_quota), some 600 bytes for each quota: it is never
+    /// evicted nor refused as [`Status::KeysFull`]. 65,536 keys may have one. While no key has one they cost nothing.
+    ///
+    /// # Errors
+    ///
+    /// If a quota is wrong or doesn't fit, if the number of quotas, an algorithm or an anchor is not as the limiter's, or if there
+    /// are too many such keys (`key`). Nothing changes then.
+    pub fn set_quota(&self, key: impl AsRef<[u8]>, quotas: impl IntoQuotas) -> Result<(), Error> {
+        let new = quotas.into_quotas()?;
+        new.iter().try_for_each(fits_slot)?;
         let hash = self.hasher.hash(key.as_ref());
-        let _lock = self.states.stripes.lock(hash);
-        for state in &self.states.states {
-            state.table().remove(hash, &self.states.stripes);
+        let quotas = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
+        check_same_kinds(&quotas, &new)?;
+        let own = &self.states.own;
+        if own.of(hash).is_none_or(|own| !own.has(&new)) {
+            own.check_room(hash)?;
+            self.states.move_key(hash, Some(Own::new(new, &self.states.clock)?));
+        }
+        Ok(())
+    }
+
+    /// Gives a key the limiter's quotas again. What is used stays used, at most the limiter's burst. Its decisions from before can
+    /// no longer be refunded to any effect. Does nothing if the key has no quotas of its own.
+    ///
+    /// A key that owes something and finds no room takes the place of the one that owes the smallest share, with either
+    /// [`WhenFull`](crate::WhenFull).
+    pub fn clear_quota(&self, key: impl AsRef<[u8]>) {
+        let hash = self.hasher.hash(key.as_ref());
+        let _unchanging = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.states.own.of(hash).is_some() {
+            self.states.move_key(hash, None);
         }
     }
 
-    /// Changes limits, periods and bursts while in use, for all keys, from the next call on. What is used stays used, at most the
+    /// Changes limits, periods and bursts while in use, for all keys without quotas of their own, from the next call on. What is used stays used, at most the
     /// new burst. Decisions from before can no longer be refunded to any effect. Does nothing if nothing changed. Takes
     /// time in proportion to max_keys, in which keys that are present are decided on and others wait.
     ///
@@ -294,8 +318,7 @@ impl KeyedRateLimiter {
     /// About how many keys owe something: exact up to some 6,000 keys of capacity, else from a sample of the table.
     #[must_use]
     pub fn len(&self) -> u64 {
-        let now = self.states.clock.now_ns();
-        self.states.states.iter().map(|state| state.live_keys(now)).max().unwrap_or(0)
+        self.states.live_keys()
     }
 
     /// Whether about no key owes anything.

@@ -239,6 +239,33 @@ impl<A: Slotted> KeyedCell<A> {
         }
     }
 
+    /// Takes a key out, for it to come into another cell. Only under the lock of its stripe.
+    pub(crate) fn leave(&self, hash: KeyHash) -> Option<(A, State<A>)> {
+        while let Some((place, word)) = self.find(hash) {
+            let settings = self.settings(word);
+            if self.exchange(place, word, EMPTY) {
+                return Some((settings, settings.state_of(word)));
+            }
+        }
+        None
+    }
+
+    /// Brings a key in with what it owes after it left another cell. Only under all locks, and with a `now` that was read
+    /// after it left. Where there is no room the key that owes the smallest share makes it, whatever was chosen for new keys: this
+    /// one isn't new, and neither may lose it what it owes.
+    pub(crate) fn arrive(&self, hash: KeyHash, (from, state): (A, State<A>), now: u64, stripes: &Stripes) {
+        self.move_origin(now);
+        if from.share(state, now) == 0 {
+            return;
+        }
+        let generation = self.generation.load(Ordering::Relaxed) as u8;
+        let settings = A::from_settings(self.buffers.reader(generation));
+        let state = from.rule().carry(state, now, &settings.rule());
+        let word = settings.word(hash.tag(A::TAG_BITS), generation, state);
+        let put = self.table.put_or(WhenFull::Evict, hash, word, &Reading { settings, now }, stripes);
+        put.expect("a key of a rate limiter is never pinned");
+    }
+
     /// Only under all locks.
     pub(crate) fn reconfigure(&self, clock: &Clock, settings: A) {
         self.change(|| clock.now_ns(), |_| settings);

@@ -113,6 +113,22 @@ impl KeyedState {
         each!(self, cell => to(cell, quota, clock));
     }
 
+    /// Takes a key, with what it owes, to another state of the same kind. Only under all locks.
+    pub(crate) fn hand_over(&self, hash: KeyHash, to: &Self, clock: &Clock, stripes: &Stripes) {
+        fn hand<A: Slotted>(from: &KeyedCell<A>, to: &KeyedCell<A>, hash: KeyHash, clock: &Clock, stripes: &Stripes) {
+            if let Some(left) = from.leave(hash) {
+                to.arrive(hash, left, clock.now_ns(), stripes);
+            }
+        }
+        match (self, to) {
+            (Self::Gcra(from), Self::Gcra(to)) => hand(from, to, hash, clock, stripes),
+            (Self::FirstWindows(from), Self::FirstWindows(to)) => hand(from, to, hash, clock, stripes),
+            (Self::ClockWindows(from), Self::ClockWindows(to)) => hand(from, to, hash, clock, stripes),
+            (Self::SlidingWindow(from), Self::SlidingWindow(to)) => hand(from, to, hash, clock, stripes),
+            _ => unreachable!("the kinds of a limiter's quotas never change"),
+        }
+    }
+
     pub(crate) fn live_keys(&self, now: u64) -> u64 {
         each!(self, cell => cell.live_keys(now))
     }

@@ -1,24 +1,31 @@
 //! All quotas of a keyed limiter: how a call finds its key, or brings it in, and decides by all of them.
+//!
+//! Where a key is to be found, and when that may change, stands at the head of [`own_quotas`](super::own_quotas).
 
 use super::Joint;
 use super::keyed_cell::Detour;
 use super::keyed_state::KeyedState;
+use super::own_quotas::{Own, OwnQuotas};
 use super::state::{Judgement, Undo};
 use crate::Status;
 use crate::clock::Clock;
 use crate::quota::MAX_QUOTAS;
 use crate::table::{KeyHash, Stripes};
+use std::sync::Arc;
 
 /// One table for each quota, and the locks under which keys enter any of them.
 pub(super) struct KeyedStates {
     pub(super) states: Box<[KeyedState]>,
+    pub(super) own: OwnQuotas,
     pub(super) stripes: Stripes,
     pub(super) clock: Clock,
 }
 
 /// One call for one key.
 #[derive(Clone, Copy)]
-struct Call {
+struct Call<'a> {
+    /// Where the key is to be found: in the tables of all, or in its own.
+    states: &'a [KeyedState],
     hash: KeyHash,
     now: u64,
     cost: u64,
@@ -29,7 +36,8 @@ struct Call {
 }
 
 impl KeyedStates {
-    /// The hot path: one quota, and the key is there.
+    /// The hot path: one quota, and the key is there. That some keys have quotas of their own costs the others nothing: those keys
+    /// are not there.
     #[inline]
     pub(super) fn try_charge(&self, hash: KeyHash, now: u64, cost: u64) -> Status {
         let charged = match &*self.states {
@@ -37,14 +45,35 @@ impl KeyedStates {
             [state] => state.try_charge(hash, now, &self.clock, cost),
             _ => return self.decide(hash, now, cost, true).named.status,
         };
-        charged.unwrap_or_else(|_| self.decide_locked(hash, cost, true).named.status)
+        charged.unwrap_or_else(|_| self.try_charge_elsewhere(hash, now, cost))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_charge_elsewhere(&self, hash: KeyHash, now: u64, cost: u64) -> Status {
+        let own = self.own.of(hash);
+        let charged = match own.as_deref().map(|own| &*own.states) {
+            Some([state]) => state.try_charge(hash, now, &self.clock, cost).ok(),
+            _ => None,
+        };
+        charged.unwrap_or_else(|| self.decide_locked(hash, cost, true).named.status)
     }
 
     /// Charges if `spend` and all admit.
     pub(super) fn decide(&self, hash: KeyHash, now: u64, cost: u64, spend: bool) -> Joint {
         let void_count = self.stripes.void_count(hash);
-        self.by_all(&Call { hash, now, cost, absent: None, void_count }, spend)
-            .unwrap_or_else(|_| self.decide_locked(hash, cost, spend))
+        let call = Call { states: &self.states, hash, now, cost, absent: None, void_count };
+        let mut decided = self.by_all(&call, spend);
+        if decided.is_err()
+            && let Some(own) = self.own.of(hash)
+        {
+            decided = self.by_all(&Call { states: &own.states, ..call }, spend);
+        }
+        decided.unwrap_or_else(|_| self.decide_locked(hash, cost, spend))
+    }
+
+    fn states_of<'a>(&'a self, own: Option<&'a Own>) -> &'a [KeyedState] {
+        own.map_or(&self.states, |own| &own.states)
     }
 
     /// For a key that a table lacks, or after the horizon.
@@ -53,20 +82,19 @@ impl KeyedStates {
     fn decide_locked(&self, hash: KeyHash, cost: u64, spend: bool) -> Joint {
         loop {
             let lock = self.lock(hash);
-            let mut absent = [false; MAX_QUOTAS];
-            for (absent, state) in absent.iter_mut().zip(&self.states) {
-                *absent = state.is_absent(hash);
-            }
+            let own = self.own.of(hash);
+            let states = self.states_of(own.as_deref());
+            let absent = absences(states, hash);
             // After the look, for the reason that stands at the head of `table`.
             let now = self.clock.now_ns();
             let void_count = self.stripes.void_count(hash);
-            match self.by_all(&Call { hash, now, cost, absent: Some(absent), void_count }, spend) {
+            match self.by_all(&Call { states, hash, now, cost, absent: Some(absent), void_count }, spend) {
                 Ok(joint) => return joint,
                 // One that was there was at rest and lost its slot since.
                 Err(Detour::Absent) => {}
                 Err(Detour::PastHorizon) => {
                     drop(lock);
-                    self.move_origins(now);
+                    self.move_origins(states, now);
                 }
             }
         }
@@ -82,9 +110,9 @@ impl KeyedStates {
         (self.stripes.protocol == crate::table::Protocol::Locked).then(|| self.stripes.lock(hash))
     }
 
-    fn move_origins(&self, now: u64) {
+    fn move_origins(&self, states: &[KeyedState], now: u64) {
         let _none_enters = self.stripes.lock_all();
-        for state in &self.states {
+        for state in states {
             state.move_origin(now);
         }
     }
@@ -92,7 +120,7 @@ impl KeyedStates {
     /// Several quotas: looks at all, and if any refuses, nothing is written. Else charges in list order; if one refuses by then,
     /// what was charged is taken back.
     fn by_all(&self, call: &Call, spend: bool) -> Result<Joint, Detour> {
-        if let [state] = &*self.states {
+        if let [state] = call.states {
             return Ok(self.ask(call, 0, state, spend)?.0.into());
         }
         let looked = self.look(call)?;
@@ -101,7 +129,7 @@ impl KeyedStates {
         }
         let mut joint: Option<Joint> = None;
         let mut charges = [None; MAX_QUOTAS];
-        for (index, state) in self.states.iter().enumerate() {
+        for (index, state) in call.states.iter().enumerate() {
             match self.ask(call, index, state, true) {
                 Ok((judged, undo)) if judged.status == Status::Allowed => {
                     charges[index] = Some((undo, judged.granted_at_ns));
@@ -135,21 +163,16 @@ impl KeyedStates {
     }
 
     fn look(&self, call: &Call) -> Result<Joint, Detour> {
-        let mut joint: Joint = self.ask(call, 0, &self.states[0], false)?.0.into();
-        for (index, state) in self.states.iter().enumerate().skip(1) {
+        let mut joint: Joint = self.ask(call, 0, &call.states[0], false)?.0.into();
+        for (index, state) in call.states.iter().enumerate().skip(1) {
             joint = joint.and(index, self.ask(call, index, state, false)?.0);
         }
         Ok(joint)
     }
 
     /// A key that entered and was taken back may be there (another charged it too) or not.
-    fn looked_again(&self, call: &Call) -> Call {
-        let absent = call.absent.map(|mut absent| {
-            for (absent, state) in absent.iter_mut().zip(&self.states) {
-                *absent = state.is_absent(call.hash);
-            }
-            absent
-        });
+    fn looked_again<'a>(&self, call: &Call<'a>) -> Call<'a> {
+        let absent = call.absent.map(|_| absences(call.states, call.hash));
         Call { absent, ..*call }
     }
 
@@ -161,11 +184,60 @@ impl KeyedStates {
         if call.absent.is_none() && self.stripes.void_count(call.hash) != call.void_count {
             return;
         }
-        for (state, charge) in self.states.iter().zip(charges) {
+        for (state, charge) in call.states.iter().zip(charges) {
             let Some((undo, granted_at_ns)) = *charge else { break };
             if !state.undo(call.hash, undo) {
                 state.refund(call.hash, &self.clock, call.cost, granted_at_ns);
             }
         }
     }
+
+    /// Gives back what was granted to a key before `void_count` moved on, if it hasn't.
+    pub(super) fn refund(&self, hash: KeyHash, void_count: u64, cost: u64, granted_at_ns: u64) {
+        // While it is held the key neither starts afresh nor changes its quota.
+        let _lock = self.stripes.lock(hash);
+        if void_count == self.stripes.void_count(hash) {
+            for state in self.states_of(self.own.of(hash).as_deref()) {
+                state.refund(hash, &self.clock, cost, granted_at_ns);
+            }
+        }
+    }
+
+    /// Takes a key out, so that it is as never seen but for quotas of its own.
+    pub(super) fn reset(&self, hash: KeyHash) {
+        let _lock = self.stripes.lock(hash);
+        for state in self.states_of(self.own.of(hash).as_deref()) {
+            state.table().remove(hash, &self.stripes);
+        }
+    }
+
+    /// Moves a key, with what it owes, to a place of its own, or to the tables of all. Only while nobody else does.
+    pub(super) fn move_key(&self, hash: KeyHash, own: Option<Own>) {
+        let _none_enters = self.stripes.lock_all();
+        let (before, own) = (self.own.of(hash), own.map(Arc::new));
+        // Before and after, as where all quotas change: a call that reads the last count charges what the move has left.
+        self.stripes.void_key(hash);
+        let (from, to) = (self.states_of(before.as_deref()), self.states_of(own.as_deref()));
+        for (from, to) in from.iter().zip(to) {
+            from.hand_over(hash, to, &self.clock, &self.stripes);
+        }
+        self.own.publish(hash, own.clone());
+        self.stripes.void_key(hash);
+    }
+
+    /// About how many keys aren't at rest, the most over the quotas.
+    pub(super) fn live_keys(&self) -> u64 {
+        let now = self.clock.now_ns();
+        let live = |(quota, state): (usize, &KeyedState)| state.live_keys(now) + self.own.live_keys(quota, now);
+        self.states.iter().enumerate().map(live).max().unwrap_or(0)
+    }
+}
+
+/// Which tables lack a key.
+fn absences(states: &[KeyedState], hash: KeyHash) -> [bool; MAX_QUOTAS] {
+    let mut absent = [false; MAX_QUOTAS];
+    for (absent, state) in absent.iter_mut().zip(states) {
+        *absent = state.is_absent(hash);
+    }
+    absent
 }

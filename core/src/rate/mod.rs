@@ -7,6 +7,7 @@ mod keyed_options;
 mod keyed_state;
 mod keyed_states;
 mod log_cell;
+mod own_quotas;
 mod settings;
 mod slot;
 mod state;

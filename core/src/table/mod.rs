@@ -145,10 +145,22 @@ impl Table {
 
     /// Gives a slot to a key that is away, only under the lock of its stripe.
     pub(crate) fn put(&self, hash: KeyHash, word: u128, tenants: &impl Tenants, stripes: &Stripes) -> Result<(), Full> {
+        self.put_or(self.when_full, hash, word, tenants, stripes)
+    }
+
+    /// [`put`](Self::put), whatever was chosen for a full table.
+    pub(crate) fn put_or(
+        &self,
+        when_full: WhenFull,
+        hash: KeyHash,
+        word: u128,
+        tenants: &impl Tenants,
+        stripes: &Stripes,
+    ) -> Result<(), Full> {
         loop {
             let room = self.room(hash, tenants);
             if room.share > 0 {
-                if room.share == PINNED || self.when_full == WhenFull::DenyNew {
+                if room.share == PINNED || when_full == WhenFull::DenyNew {
                     return Err(self.full(hash, tenants));
                 }
                 stripes.void(room.word);

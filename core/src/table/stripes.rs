@@ -61,6 +61,11 @@ impl Stripes {
         self.of((word >> 120) as u8).void_count.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// Voids the grants of a key, and of those that share its stripe.
+    pub(crate) fn void_key(&self, hash: KeyHash) {
+        self.of(hash.stripe()).void_count.fetch_add(1, Ordering::AcqRel);
+    }
+
     pub(crate) fn void_all(&self) {
         for stripe in &self.stripes {
             stripe.void_count.fetch_add(1, Ordering::AcqRel);
