@@ -40,7 +40,7 @@ pub use decision::{Decision, Grant};
 pub use error::Error;
 pub use key::{IPV6_PREFIX, ip_key, key_of};
 pub use quota::{Algorithm, Anchor, IntoQuotas, Quota};
-pub use rate::{KeyedRateLimiter, KeyedRateOptions, RateLimiter};
+pub use rate::{DeniedKey, KeyedRateLimiter, KeyedRateOptions, RateLimiter};
 pub use stats::Stats;
 pub use status::Status;
 #[cfg(loom)]

@@ -1,5 +1,6 @@
 //! Rate limiters with a budget for each key.
 
+use super::denied_keys::{DeniedKey, DeniedKeys};
 use super::keyed_options::KeyedRateOptions;
 use super::keyed_state::{KeyedState, fits_slot};
 use super::keyed_states::KeyedStates;
@@ -37,6 +38,7 @@ pub struct KeyedRateLimiter {
     states: KeyedStates,
     hasher: KeyHasher,
     counters: Counters,
+    denied: Option<DeniedKeys>,
     id: u64,
     max_keys: u64,
     quotas: Mutex<Vec<Quota>>,
@@ -57,9 +59,10 @@ impl KeyedRateLimiter {
     }
 
     pub(super) fn with_options(quotas: Vec<Quota>, options: KeyedRateOptions) -> Result<Self, Error> {
-        let KeyedRateOptions { max_keys, when_full, .. } = options;
+        let KeyedRateOptions { max_keys, when_full, track_denied, .. } = options;
         quotas.iter().try_for_each(fits_slot)?;
         check_max_keys(max_keys)?;
+        let denied = DeniedKeys::new(track_denied)?;
         let clock = options.clock.unwrap_or_default();
         let state = |quota| KeyedState::new(quota, &clock, max_keys, when_full);
         let states = quotas.iter().map(state).collect::<Result<_, _>>()?;
@@ -71,6 +74,7 @@ impl KeyedRateLimiter {
             states: KeyedStates { states, own: OwnQuotas::none(), stripes, clock },
             hasher: KeyHasher::with_seed(KeyHasher::random_seed()),
             counters: Counters::new(),
+            denied,
             id: next_id(),
             max_keys,
             quotas: Mutex::new(quotas),
@@ -110,7 +114,7 @@ impl KeyedRateLimiter {
     fn try_status(&self, key: &[u8], cost: u64) -> Status {
         let hash = self.hasher.hash(key);
         let status = self.states.try_charge(hash, self.states.clock.now_ns(), cost);
-        self.count(status);
+        self.count(status, hash, key);
         status
     }
 
@@ -137,14 +141,14 @@ impl KeyedRateLimiter {
                 *hash = self.hasher.hash(key.as_ref());
             }
             let mut now = self.states.clock.now_ns();
-            for (hash, status) in hashes.iter().zip(statuses) {
+            for ((hash, key), status) in hashes.iter().zip(keys).zip(statuses) {
                 *status = self.states.try_charge(*hash, now, cost);
                 if *status != Status::Allowed {
                     // What another charge, or a key's entry by a later time, may have overtaken is asked again.
                     now = self.states.clock.now_ns();
                     *status = self.states.try_charge(*hash, now, cost);
                 }
-                self.count(*status);
+                self.count(*status, *hash, key.as_ref());
             }
         }
         Ok(())
@@ -189,7 +193,7 @@ impl KeyedRateLimiter {
         let reset_count = self.states.stripes.void_count(hash);
         let joint = self.states.decide(hash, self.states.clock.now_ns(), cost, spend);
         if spend {
-            self.count(joint.named.status);
+            self.count(joint.named.status, hash, key);
         }
         let key_hash = hash.id();
         joint.decision(spend, Grant { limiter_id: self.id, cost, granted_at_ns: 0, reset_count, key_hash })
@@ -315,6 +319,14 @@ impl KeyedRateLimiter {
         }
     }
 
+    /// The `most` keys that were refused most often, the most refused first (ties: the one that was refused last); none unless
+    /// [`track_denied`](KeyedRateOptions::track_denied) says how many to count. Refusals are what [`stats`](Self::stats) counts
+    /// as denied. While no more keys were refused than are counted, the counts are exact.
+    #[must_use]
+    pub fn top_denied(&self, most: usize) -> Vec<DeniedKey> {
+        self.denied.as_ref().map_or_else(Vec::new, |denied| denied.top(most))
+    }
+
     /// About how many keys owe something: exact up to some 6,000 keys of capacity, else from a sample of the table.
     #[must_use]
     pub fn len(&self) -> u64 {
@@ -340,8 +352,15 @@ impl KeyedRateLimiter {
     }
 
     #[inline]
-    fn count(&self, status: Status) {
-        self.counters.increment(if status == Status::Allowed { Count::Allowed } else { Count::Denied });
+    fn count(&self, status: Status, hash: KeyHash, key: &[u8]) {
+        if status == Status::Allowed {
+            self.counters.increment(Count::Allowed);
+        } else {
+            self.counters.increment(Count::Denied);
+            if let Some(denied) = &self.denied {
+                denied.add(hash, key);
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rate limiters: tokens that come back with time.
 
 mod cell;
+mod denied_keys;
 mod keyed;
 mod keyed_cell;
 mod keyed_options;
@@ -20,6 +21,7 @@ use crate::stats::{Count, Counters, Stats};
 use crate::sync::{Mutex, lock};
 use crate::{Error, MAX_COST, Status};
 use cell::OVERTAKEN_NS;
+pub use denied_keys::DeniedKey;
 pub use keyed::KeyedRateLimiter;
 pub use keyed_options::KeyedRateOptions;
 pub(crate) use state::fits;

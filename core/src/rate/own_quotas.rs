@@ -122,5 +122,5 @@ impl OwnQuotas {
 }
 
 fn place_of(shard: &Shard, hash: KeyHash) -> Result<usize, usize> {
-    shard.binary_search_by_key(&hash.to_parts(), |(hash, _)| hash.to_parts())
+    shard.binary_search_by_key(&hash, |(hash, _)| *hash)
 }

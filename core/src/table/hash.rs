@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 pub(crate) struct KeyHasher(SipHasher13);
 
 /// A key's hash: which two lines may hold it, and by what tag it is known there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct KeyHash {
     /// Chooses the lines.
     place: u64,
