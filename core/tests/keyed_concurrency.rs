@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tidegate::{KeyedConcurrencyLimiter, RawKeyedPermit, Status};
+use std::time::Duration;
+use tidegate::{KeyedConcurrencyLimiter, KeyedConcurrencyOptions, ManualClock, RawKeyedPermit, Status};
 
 #[test]
 fn each_key_lends_its_own_permits() {
@@ -30,11 +31,45 @@ fn what_was_never_taken_or_is_back_already_can_not_be_released() {
     assert!(refused(RawKeyedPermit { permits: 3, ..permit }));
     assert!(refused(RawKeyedPermit { permits: 0, ..permit }));
     assert!(refused(RawKeyedPermit { key_hash: [1, 2], ..permit }));
+    assert!(refused(RawKeyedPermit { key_hash: [u64::MAX, 0], ..permit }), "beyond the table");
     assert!(other.release(&permit, true).is_err());
     assert_eq!(limiter.in_flight("key"), 2);
     limiter.release(&permit, true).unwrap();
     assert!(refused(permit));
     assert_eq!((limiter.in_flight("key"), limiter.stats().released_ok), (0, 1));
+}
+
+#[test]
+fn a_permit_that_is_back_is_told_from_one_of_the_key_that_has_its_slot_now() {
+    let limiter = KeyedConcurrencyLimiter::new(3, 1).unwrap();
+    let old: Vec<_> = (0..8_u64).map(|key| limiter.try_acquire_raw(key.to_le_bytes(), 1).unwrap().unwrap()).collect();
+    for permit in &old {
+        limiter.release(permit, true).unwrap();
+    }
+    let new: Vec<_> = (8..16_u64).map(|key| limiter.try_acquire(key.to_le_bytes()).unwrap()).collect();
+    assert!(old.iter().all(|permit| limiter.release(permit, true).is_err()));
+    assert_eq!(limiter.stats().in_flight, 8);
+    drop(new);
+    assert_eq!(limiter.stats().in_flight, 0);
+}
+
+#[test]
+fn hold_times_are_those_of_the_clock_over_all_keys() {
+    let clock = ManualClock::new();
+    let limiter = KeyedConcurrencyOptions::new().max_keys(10).track_hold_time(true).clock(&clock).build(2).unwrap();
+    assert!(limiter.tracks_hold_time());
+    let first = limiter.try_acquire("a").unwrap();
+    clock.advance_ns(70);
+    let second = limiter.try_acquire_raw("b", 2).unwrap().unwrap();
+    clock.advance_ns(30);
+    first.release(true);
+    limiter.release(&second, false).unwrap();
+    assert!(limiter.release(&second, false).is_err());
+    let stats = limiter.stats();
+    assert_eq!((stats.hold_time_total, stats.hold_time_max), (Duration::from_nanos(130), Duration::from_nanos(100)));
+    let untracked = KeyedConcurrencyOptions::new().clock(&clock).build(2).unwrap();
+    drop(untracked.try_acquire("a"));
+    assert!(!untracked.tracks_hold_time() && untracked.stats().hold_time_max.is_zero());
 }
 
 #[test]

@@ -1,15 +1,18 @@
 //! Concurrency limiters with permits for each key.
 
+use super::hold_times::HoldTimes;
 use super::keyed_permit::{KeyedPermit, OwnedKeyedPermit, RawKeyedPermit};
 use super::{MAX_LIMIT, check_limit};
+use crate::clock::Clock;
 use crate::rate::check_cost;
 use crate::stats::{Count, Counters, Stats};
 use crate::sync::{AtomicU64, back_off};
-use crate::table::{EMPTY, Full, KeyHash, KeyHasher, PINNED, Stripes, Table, Tenants, WhenFull};
+use crate::table::{EMPTY, Full, KeyHash, KeyHasher, PINNED, Place, Stripes, Table, Tenants, WhenFull};
 use crate::{Error, Status};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64 as PlainAtomicU64, Ordering};
+use std::time::Duration;
 
 /// Lends at most `limit` permits of each key at once, in memory that doesn't grow.
 ///
@@ -37,17 +40,20 @@ pub struct KeyedConcurrencyLimiter {
     counters: Counters,
     id: u64,
     max_keys: u64,
+    hold_times: Option<HoldTimes>,
 }
 
 /// What a keyed concurrency limiter may be built with, beside its limit.
 #[derive(Clone, Debug)]
 pub struct KeyedConcurrencyOptions {
     max_keys: u64,
+    track_hold_time: bool,
+    clock: Option<Clock>,
 }
 
 impl Default for KeyedConcurrencyOptions {
     fn default() -> Self {
-        Self { max_keys: crate::DEFAULT_MAX_KEYS }
+        Self { max_keys: crate::DEFAULT_MAX_KEYS, track_hold_time: false, clock: None }
     }
 }
 
@@ -62,6 +68,20 @@ impl KeyedConcurrencyOptions {
     #[must_use]
     pub fn max_keys(mut self, max_keys: u64) -> Self {
         self.max_keys = max_keys;
+        self
+    }
+
+    /// Measures how long permits are held: two clock readings for each.
+    #[must_use]
+    pub fn track_hold_time(mut self, track: bool) -> Self {
+        self.track_hold_time = track;
+        self
+    }
+
+    /// The clock that hold times are measured on; the monotonic one by default.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Into<Clock>) -> Self {
+        self.clock = Some(clock.into());
         self
     }
 
@@ -81,6 +101,7 @@ impl KeyedConcurrencyOptions {
             counters: Counters::new(),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             max_keys: self.max_keys,
+            hold_times: self.track_hold_time.then(|| HoldTimes::new(self.clock.unwrap_or_default())),
         })
     }
 }
@@ -93,6 +114,15 @@ const IN_FLIGHT: u128 = u32::MAX as u128;
 fn in_flight(word: u128) -> u64 {
     (word & IN_FLIGHT) as u64
 }
+
+/// Where a key with permits out is and stays, and the upper bits of its tag: so that a permit that was released before is mostly
+/// told apart, should another key have got the slot.
+fn slot_of(place: Place, word: u128) -> u64 {
+    place.index() << NAME_BITS | (word >> (128 - NAME_BITS)) as u64
+}
+
+/// What is left of 64 bits beside the index of a slot: at most 2.5 · 2³² slots, rounded up to lines.
+const NAME_BITS: u32 = 30;
 
 /// A key is at rest with no permit out, and else stays.
 struct Holders;
@@ -178,7 +208,7 @@ impl KeyedConcurrencyLimiter {
             match found {
                 Some((place, word)) => {
                     if self.table.exchange(place, word, word + u128::from(permits)).is_ok() {
-                        break Ok(());
+                        break Ok(slot_of(place, word));
                     }
                     back_off();
                 }
@@ -190,19 +220,22 @@ impl KeyedConcurrencyLimiter {
             }
         };
         self.counters.increment(if taken.is_ok() { Count::Allowed } else { Count::Denied });
-        taken.map(|()| RawKeyedPermit { limiter_id: self.id, key_hash: hash.to_parts(), permits })
+        taken.map(|slot| {
+            let acquired_at_ns = self.hold_times.as_ref().map_or(0, HoldTimes::now_ns);
+            RawKeyedPermit { limiter_id: self.id, key_hash: [slot, acquired_at_ns], permits }
+        })
     }
 
     /// Brings a key in with permits out; `None` if it is there by now.
     #[cold]
     #[inline(never)]
-    fn enter(&self, hash: KeyHash, permits: u64) -> Option<Result<(), Full>> {
+    fn enter(&self, hash: KeyHash, permits: u64) -> Option<Result<u64, Full>> {
         let _lock = self.stripes.lock(hash);
         if self.table.find(hash, TAG_BITS).is_some() {
             return None;
         }
         let word = u128::from(hash.tag(TAG_BITS)) << (128 - TAG_BITS) | u128::from(permits);
-        Some(self.table.put(hash, word, &Holders, &self.stripes))
+        Some(self.table.put(hash, word, &Holders, &self.stripes).map(|place| slot_of(place, word)))
     }
 
     /// Gives permits back; `ok` tells the statistics whether the work went well. Who calls sees to it that each permit is
@@ -217,11 +250,12 @@ impl KeyedConcurrencyLimiter {
         if permit.limiter_id != self.id || permit.permits == 0 {
             return Err(wrong_permit(permit));
         }
-        let hash = KeyHash::from_parts(permit.key_hash);
+        let [slot, acquired_at_ns] = permit.key_hash;
+        let Some(place) = self.table.place(slot >> NAME_BITS) else { return Err(wrong_permit(permit)) };
         loop {
             // A key with permits out can't lose its slot: so if it isn't there, none are.
-            let Some((place, word)) = self.table.find(hash, TAG_BITS) else { return Err(wrong_permit(permit)) };
-            if permit.permits > in_flight(word) {
+            let word = self.table.load(place);
+            if slot_of(place, word) != slot || permit.permits > in_flight(word) {
                 return Err(wrong_permit(permit));
             }
             if self.table.exchange(place, word, word - u128::from(permit.permits)).is_ok() {
@@ -230,6 +264,9 @@ impl KeyedConcurrencyLimiter {
             back_off();
         }
         self.counters.increment(if ok { Count::ReleasedOk } else { Count::ReleasedFailed });
+        if let Some(hold_times) = &self.hold_times {
+            hold_times.record(&self.counters, acquired_at_ns);
+        }
         Ok(())
     }
 
@@ -285,10 +322,18 @@ impl KeyedConcurrencyLimiter {
             in_flight,
             released_ok: self.counters.total(Count::ReleasedOk),
             released_failed: self.counters.total(Count::ReleasedFailed),
+            hold_time_total: Duration::from_nanos(self.counters.total(Count::HoldTimeNs)),
+            hold_time_max: Duration::from_nanos(self.hold_times.as_ref().map_or(0, HoldTimes::longest_ns)),
             live_keys,
             capacity: self.max_keys,
             ..Stats::default()
         }
+    }
+
+    /// Whether hold times are measured.
+    #[must_use]
+    pub fn tracks_hold_time(&self) -> bool {
+        self.hold_times.is_some()
     }
 
     /// The number that this limiter's permits bear; unique in the process.

@@ -10,7 +10,8 @@ use std::sync::Arc;
 pub struct RawKeyedPermit {
     /// The limiter that lent them; unique in the process among keyed ones.
     pub limiter_id: u64,
-    /// Which key, as that limiter knows it.
+    /// Which key and since when, as that limiter knows it: the slot, which a key with permits out keeps, with some bits of the
+    /// key's hash; and the time on the limiter's clock, 0 unless hold times are tracked.
     pub key_hash: [u64; 2],
     /// How many.
     pub permits: u64,

@@ -1,5 +1,6 @@
 //! Concurrency limiters: permits that the caller gives back.
 
+mod hold_times;
 mod keyed;
 mod keyed_permit;
 mod permit;

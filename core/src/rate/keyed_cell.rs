@@ -200,8 +200,11 @@ impl<A: Slotted> KeyedCell<A> {
             let judged = judge(&rule, Status::Allowed, state, now, cost);
             return confirmed.map(|undo| (judged, undo)).ok_or(Detour::Absent);
         }
-        let put =
-            if spend { self.table.put(hash, word, &tenants, stripes) } else { self.table.has_room(hash, &tenants) };
+        let put = if spend {
+            self.table.put(hash, word, &tenants, stripes).map(drop)
+        } else {
+            self.table.has_room(hash, &tenants)
+        };
         let judged = match put {
             Ok(()) => judge(&rule, Status::Allowed, if spend { state } else { fresh }, now, cost),
             Err(Full { rest_at_ns }) => Judgement {

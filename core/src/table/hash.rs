@@ -66,17 +66,6 @@ impl KeyHash {
         (self.name >> 56) as u8
     }
 
-    /// As plain data, for those who carry it.
-    #[inline]
-    pub(crate) fn to_parts(self) -> [u64; 2] {
-        [self.place, self.name]
-    }
-
-    #[inline]
-    pub(crate) fn from_parts([place, name]: [u64; 2]) -> Self {
-        Self { place, name }
-    }
-
     /// What a decision remembers of its key; never 0, which stands for no key.
     #[inline]
     pub(crate) fn id(self) -> u64 {

@@ -133,6 +133,12 @@ impl Table {
         }
     }
 
+    /// The place of an index that was told by [`Place::index`].
+    #[inline]
+    pub(crate) fn place(&self, index: u64) -> Option<Place> {
+        self.slots.place(index)
+    }
+
     #[inline]
     pub(crate) fn load(&self, place: Place) -> u128 {
         self.slots.load(place)
@@ -144,7 +150,13 @@ impl Table {
     }
 
     /// Gives a slot to a key that is away, only under the lock of its stripe.
-    pub(crate) fn put(&self, hash: KeyHash, word: u128, tenants: &impl Tenants, stripes: &Stripes) -> Result<(), Full> {
+    pub(crate) fn put(
+        &self,
+        hash: KeyHash,
+        word: u128,
+        tenants: &impl Tenants,
+        stripes: &Stripes,
+    ) -> Result<Place, Full> {
         self.put_or(self.when_full, hash, word, tenants, stripes)
     }
 
@@ -156,7 +168,7 @@ impl Table {
         word: u128,
         tenants: &impl Tenants,
         stripes: &Stripes,
-    ) -> Result<(), Full> {
+    ) -> Result<Place, Full> {
         loop {
             let room = self.room(hash, tenants);
             if room.share > 0 {
@@ -170,7 +182,7 @@ impl Table {
                 if room.share > 0 {
                     self.evicted_live.fetch_add(1, Ordering::Relaxed);
                 }
-                return Ok(());
+                return Ok(room.place);
             }
         }
     }

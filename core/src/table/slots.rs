@@ -70,6 +70,12 @@ impl Slots {
         (found != NONE).then_some(Place(found))
     }
 
+    /// The place of an index that was told by [`Place::index`].
+    #[inline]
+    pub(super) fn place(&self, index: u64) -> Option<Place> {
+        usize::try_from(index).ok().filter(|index| *index < self.lines * LINE).map(Place)
+    }
+
     pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
         (0..self.lines * LINE).map(Place)
     }
@@ -106,6 +112,12 @@ fn top(slot: &AtomicU128) -> u64 {
 pub(crate) struct Place(usize);
 
 impl Place {
+    /// As plain data: below 2³⁴.
+    #[inline]
+    pub(crate) fn index(self) -> u64 {
+        self.0 as u64
+    }
+
     /// The slots of a line.
     #[inline]
     pub(crate) fn of_line(line: usize) -> impl Iterator<Item = Self> {
