@@ -94,7 +94,7 @@ impl KeyedConcurrencyOptions {
         static NEXT_ID: PlainAtomicU64 = PlainAtomicU64::new(1);
         check_limit(limit)?;
         Ok(KeyedConcurrencyLimiter {
-            table: Table::new(self.max_keys, TAG_BITS, WhenFull::DenyNew)?,
+            table: Table::new(self.max_keys, TAG_BITS, WhenFull::DenyNew, None)?,
             stripes: Stripes::new(),
             hasher: KeyHasher::with_seed(KeyHasher::random_seed()),
             limit: AtomicU64::new(limit),

@@ -325,7 +325,7 @@ impl<const N: usize> IntoQuotas for [&str; N] {
     }
 }
 
-fn check_count(count: usize) -> Result<(), Error> {
+pub(crate) fn check_count(count: usize) -> Result<(), Error> {
     if (1..=MAX_QUOTAS).contains(&count) {
         Ok(())
     } else {

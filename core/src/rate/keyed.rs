@@ -7,9 +7,9 @@ use super::keyed_states::KeyedStates;
 use super::own_quotas::{Own, OwnQuotas};
 use super::{check_cost, check_same_kinds, next_id, text_of};
 use crate::decision::{Decision, Grant};
-use crate::quota::{IntoQuotas, Quota};
+use crate::quota::{IntoQuotas, Quota, check_count};
 use crate::stats::{Count, Counters, Stats};
-use crate::table::{KeyHash, KeyHasher, Stripes, check_max_keys};
+use crate::table::{KeyHash, KeyHasher, Region, Stripes, Table, check_max_keys, check_region};
 use crate::{Error, Status};
 use std::fmt;
 // Not the model checker's: it is locked by what changes quotas alone, outside of any protocol.
@@ -58,13 +58,23 @@ impl KeyedRateLimiter {
         KeyedRateOptions::new().max_keys(max_keys).build(quotas)
     }
 
-    pub(super) fn with_options(quotas: Vec<Quota>, options: KeyedRateOptions) -> Result<Self, Error> {
+    pub(super) fn with_options(
+        quotas: Vec<Quota>,
+        options: KeyedRateOptions,
+        mut region: Option<Region>,
+    ) -> Result<Self, Error> {
         let KeyedRateOptions { max_keys, when_full, track_denied, .. } = options;
         quotas.iter().try_for_each(fits_slot)?;
         check_max_keys(max_keys)?;
         let denied = DeniedKeys::new(track_denied)?;
         let clock = options.clock.unwrap_or_default();
-        let state = |quota| KeyedState::new(quota, &clock, max_keys, when_full);
+        if let Some(region) = &region {
+            check_region(region, Table::size(max_keys) * quotas.len())?;
+        }
+        let state = |quota| {
+            let part = region.as_mut().and_then(|region| region.split_off_mut(..Table::size(max_keys)));
+            KeyedState::new(quota, &clock, max_keys, when_full, part)
+        };
         let states = quotas.iter().map(state).collect::<Result<_, _>>()?;
         #[cfg_attr(not(loom), expect(unused_mut, reason = "the model checker chooses how keys enter"))]
         let mut stripes = Stripes::new();
@@ -79,6 +89,17 @@ impl KeyedRateLimiter {
             max_keys,
             quotas: Mutex::new(quotas),
         })
+    }
+
+    /// How many bytes [`build_in`](KeyedRateOptions::build_in) needs for so many keys and quotas.
+    ///
+    /// # Errors
+    ///
+    /// If max_keys is not 1 … 2³², or quotas not 1 … 16.
+    pub fn region_size(max_keys: u64, quotas: usize) -> Result<usize, Error> {
+        check_max_keys(max_keys)?;
+        check_count(quotas)?;
+        Ok(Table::size(max_keys) * quotas)
     }
 
     /// Takes one token of a key if it can be had now.

@@ -16,7 +16,7 @@ use super::state::{Judgement, Undo, judge, refusal};
 use crate::algorithm::Algorithm;
 use crate::clock::Clock;
 use crate::sync::{AtomicU64, back_off, fence};
-use crate::table::{EMPTY, Full, KeyHash, Place, Stripes, Table, Tenants, WhenFull};
+use crate::table::{EMPTY, Full, KeyHash, Place, Region, Stripes, Table, Tenants, WhenFull};
 use crate::{Error, Status};
 use std::sync::atomic::Ordering;
 
@@ -59,9 +59,9 @@ impl<A: Slotted> Step<A> {
 }
 
 impl<A: Slotted> KeyedCell<A> {
-    pub(crate) fn new(settings: A, max_keys: u64, when_full: WhenFull) -> Result<Self, Error> {
+    pub(crate) fn new(settings: A, max_keys: u64, when_full: WhenFull, region: Option<Region>) -> Result<Self, Error> {
         Ok(Self {
-            table: Table::new(max_keys, A::TAG_BITS, when_full)?,
+            table: Table::new(max_keys, A::TAG_BITS, when_full, region)?,
             buffers: Buffers::new(settings.to_settings()),
             generation: AtomicU64::new(0),
             of: std::marker::PhantomData,

@@ -5,6 +5,7 @@ use crate::Error;
 use crate::clock::Clock;
 use crate::quota::IntoQuotas;
 use crate::table::WhenFull;
+use std::mem::MaybeUninit;
 
 /// What a keyed rate limiter may be built with, beside its quotas.
 ///
@@ -89,6 +90,35 @@ impl KeyedRateOptions {
     ///
     /// Names the part of the quota that is wrong, or that doesn't fit beside a key; or max_keys, or track_denied.
     pub fn build(self, quotas: impl IntoQuotas) -> Result<KeyedRateLimiter, Error> {
-        KeyedRateLimiter::with_options(quotas.into_quotas()?, self)
+        KeyedRateLimiter::with_options(quotas.into_quotas()?, self, None)
+    }
+
+    /// [`build`](Self::build), with the table of keys in memory of the caller's: at least [`KeyedRateLimiter::region_size`] bytes at an
+    /// address that is a multiple of 64. What is in them is overwritten.
+    ///
+    /// ```
+    /// use std::mem::MaybeUninit;
+    /// use tidegate::{KeyedRateLimiter, KeyedRateOptions};
+    ///
+    /// #[repr(align(64))]
+    /// struct Region([MaybeUninit<u8>; 4_096]);
+    ///
+    /// assert!(KeyedRateLimiter::region_size(100, 1)? <= 4_096);
+    /// let region = Box::leak(Box::new(Region([MaybeUninit::uninit(); 4_096])));
+    /// let limiter = KeyedRateOptions::new().max_keys(100).build_in("5/s", &mut region.0)?;
+    /// assert!(limiter.try_acquire("203.0.113.7"));
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build); or names the region, if it is too small or not aligned.
+    #[cfg(not(loom))]
+    pub fn build_in(
+        self,
+        quotas: impl IntoQuotas,
+        region: &'static mut [MaybeUninit<u8>],
+    ) -> Result<KeyedRateLimiter, Error> {
+        KeyedRateLimiter::with_options(quotas.into_quotas()?, self, Some(region))
     }
 }

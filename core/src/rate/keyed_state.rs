@@ -7,7 +7,7 @@ use crate::algorithm::gcra::Gcra;
 use crate::algorithm::sliding_window::SlidingWindow;
 use crate::clock::Clock;
 use crate::quota::{Algorithm, Anchor, Quota};
-use crate::table::{KeyHash, Stripes, Table, WhenFull};
+use crate::table::{KeyHash, Region, Stripes, Table, WhenFull};
 use crate::{Error, Status};
 
 pub(crate) enum KeyedState {
@@ -45,21 +45,25 @@ pub(crate) fn fits_slot(quota: &Quota) -> Result<(), Error> {
 }
 
 impl KeyedState {
-    pub(crate) fn new(quota: &Quota, clock: &Clock, max_keys: u64, when_full: WhenFull) -> Result<Self, Error> {
-        fn cell<A: Slotted>(
-            quota: &Quota,
-            clock: &Clock,
-            max_keys: u64,
-            when_full: WhenFull,
-        ) -> Result<KeyedCell<A>, Error> {
-            KeyedCell::new(A::new(quota, clock.unix_offset_ns(), clock.now_ns())?, max_keys, when_full)
-        }
+    pub(crate) fn new(
+        quota: &Quota,
+        clock: &Clock,
+        max_keys: u64,
+        when_full: WhenFull,
+        region: Option<Region>,
+    ) -> Result<Self, Error> {
         fits_slot(quota)?;
+        let (offset, now) = (clock.unix_offset_ns(), clock.now_ns());
+        macro_rules! cell {
+            ($settings:ty) => {
+                KeyedCell::new(<$settings as Slotted>::new(quota, offset, now)?, max_keys, when_full, region)?
+            };
+        }
         Ok(match (quota.algorithm(), quota.anchor()) {
-            (Algorithm::Gcra, _) => Self::Gcra(cell(quota, clock, max_keys, when_full)?),
-            (Algorithm::FixedWindow, Anchor::First) => Self::FirstWindows(cell(quota, clock, max_keys, when_full)?),
-            (Algorithm::FixedWindow, Anchor::Clock) => Self::ClockWindows(cell(quota, clock, max_keys, when_full)?),
-            (Algorithm::SlidingWindow, _) => Self::SlidingWindow(cell(quota, clock, max_keys, when_full)?),
+            (Algorithm::Gcra, _) => Self::Gcra(cell!(Gcra)),
+            (Algorithm::FixedWindow, Anchor::First) => Self::FirstWindows(cell!(FirstWindows)),
+            (Algorithm::FixedWindow, Anchor::Clock) => Self::ClockWindows(cell!(ClockWindows)),
+            (Algorithm::SlidingWindow, _) => Self::SlidingWindow(cell!(SlidingWindow)),
             (Algorithm::SlidingLog, _) => unreachable!("refused above"),
         })
     }

@@ -33,7 +33,7 @@ pub(super) struct Own {
 impl Own {
     /// Quotas that fit, with nothing used.
     pub(super) fn new(quotas: Vec<Quota>, clock: &Clock) -> Result<Self, Error> {
-        let state = |quota| KeyedState::new(quota, clock, 1, WhenFull::Evict);
+        let state = |quota| KeyedState::new(quota, clock, 1, WhenFull::Evict, None);
         Ok(Self { states: quotas.iter().map(state).collect::<Result<_, _>>()?, quotas })
     }
 

@@ -15,6 +15,8 @@
 //! lock: the exchange that took the slot came before the load that saw it, and the reading of the clock before that exchange.
 
 mod hash;
+#[cfg_attr(loom, allow(dead_code, reason = "the model checker has slots of its own"))]
+mod memory;
 #[cfg(loom)]
 mod refuted;
 mod slots;
@@ -22,6 +24,7 @@ mod stripes;
 
 use crate::Error;
 pub(crate) use hash::{KeyHash, KeyHasher};
+pub(crate) use memory::{Region, check_region};
 #[cfg(loom)]
 pub use refuted::Protocol;
 pub(crate) use slots::Place;
@@ -112,10 +115,20 @@ struct Room {
 
 impl Table {
     /// Room for `max_keys` keys that are live at once: 2.5 slots for each, so that nearly all find one.
-    pub(crate) fn new(max_keys: u64, tag_bits: u32, when_full: WhenFull) -> Result<Self, Error> {
+    pub(crate) fn new(
+        max_keys: u64,
+        tag_bits: u32,
+        when_full: WhenFull,
+        region: Option<Region>,
+    ) -> Result<Self, Error> {
         check_max_keys(max_keys)?;
-        let lines = (max_keys * 5).div_ceil(2 * slots::LINE as u64).max(2);
-        Ok(Self { slots: Slots::new(lines as usize)?, tag_bits, when_full, evicted_live: AtomicU64::new(0) })
+        let slots = Slots::new(lines_for(max_keys), region)?;
+        Ok(Self { slots, tag_bits, when_full, evicted_live: AtomicU64::new(0) })
+    }
+
+    /// How many bytes of slots that takes.
+    pub(crate) fn size(max_keys: u64) -> usize {
+        lines_for(max_keys) * slots::LINE * size_of::<u128>()
     }
 
     /// Where a key is, and the word there.
@@ -275,6 +288,11 @@ impl Table {
         });
         (live.count() as u128 * lines as u128 / sampled as u128) as u64
     }
+}
+
+/// 2.5 slots for each key.
+fn lines_for(max_keys: u64) -> usize {
+    (max_keys * 5).div_ceil(2 * slots::LINE as u64).max(2) as usize
 }
 
 pub(crate) fn check_max_keys(max_keys: u64) -> Result<(), Error> {

@@ -1,5 +1,6 @@
-//! The memory of a table: 16-byte slots, four to a cache line, over zeroed, 64-byte-aligned bytes.
+//! The slots of a table: 16 bytes each, four to a cache line, over zeroed, 64-byte-aligned bytes.
 
+use super::memory::Region;
 use crate::Error;
 use crate::sync::AtomicU128;
 use std::sync::atomic::Ordering;
@@ -9,17 +10,23 @@ pub(super) const LINE: usize = if cfg!(loom) { 2 } else { 4 };
 
 pub(crate) struct Slots {
     #[cfg(not(loom))]
-    memory: memory::Zeroed,
+    memory: super::memory::Memory,
     #[cfg(loom)]
     memory: Vec<AtomicU128>,
     lines: usize,
 }
 
 impl Slots {
-    /// `lines` lines of empty slots. Pages are committed by the operating system when they are first written.
-    pub(crate) fn new(lines: usize) -> Result<Self, Error> {
+    /// `lines` lines of empty slots, in a region of the caller's or in memory of our own. Of that, pages are committed by the
+    /// operating system when they are first written.
+    pub(crate) fn new(lines: usize, region: Option<Region>) -> Result<Self, Error> {
         #[cfg(not(loom))]
-        let memory = memory::Zeroed::new(lines * LINE)?;
+        let memory = match region {
+            Some(region) => super::memory::Memory::lent(region),
+            None => super::memory::Memory::allocated(lines * LINE)?,
+        };
+        #[cfg(loom)]
+        assert!(region.is_none(), "the model checker has slots of its own");
         #[cfg(loom)]
         let memory = (0..lines * LINE).map(|_| AtomicU128::new(0)).collect();
         Ok(Self { memory, lines })
@@ -123,65 +130,4 @@ impl Place {
     pub(crate) fn of_line(line: usize) -> impl Iterator<Item = Self> {
         (line * LINE..(line + 1) * LINE).map(Self)
     }
-}
-
-#[cfg(not(loom))]
-mod memory {
-    use super::AtomicU128;
-    use crate::{Error, Status};
-    use std::alloc::{Layout, alloc_zeroed, dealloc};
-    use std::ops::Deref;
-    use std::ptr::NonNull;
-
-    const ALIGNMENT: usize = 64;
-
-    /// Slots in zeroed memory of our own.
-    pub(crate) struct Zeroed {
-        /// As it was allocated.
-        start: NonNull<u8>,
-        layout: Layout,
-        /// Aligned, inside.
-        slots: NonNull<AtomicU128>,
-        count: usize,
-    }
-
-    impl Zeroed {
-        pub(super) fn new(count: usize) -> Result<Self, Error> {
-            let refused = || {
-                Error::new(Status::InvalidMemory, "max_keys", count, "as many as there is memory for, at 40 bytes each")
-            };
-            // With the alignment of the allocator, and then aligned by hand: asked for more, the allocator would write
-            // the zeros itself and so commit every page.
-            let size = count.checked_mul(size_of::<AtomicU128>()).and_then(|size| size.checked_add(ALIGNMENT));
-            let layout = size.and_then(|size| Layout::from_size_align(size, 16).ok()).ok_or_else(refused)?;
-            // SAFETY: the size is at least ALIGNMENT, so not zero.
-            let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(refused)?;
-            let ahead = start.as_ptr().align_offset(ALIGNMENT);
-            // SAFETY: `ahead` is below ALIGNMENT, and so much was asked for beyond the slots.
-            let slots = unsafe { start.add(ahead) }.cast();
-            Ok(Self { start, layout, slots, count })
-        }
-    }
-
-    impl Deref for Zeroed {
-        type Target = [AtomicU128];
-
-        #[inline]
-        fn deref(&self) -> &[AtomicU128] {
-            // SAFETY: `count` slots lie there, aligned, and zeros are a value of an atomic.
-            unsafe { std::slice::from_raw_parts(self.slots.as_ptr(), self.count) }
-        }
-    }
-
-    impl Drop for Zeroed {
-        fn drop(&mut self) {
-            // SAFETY: as it was allocated.
-            unsafe { dealloc(self.start.as_ptr(), self.layout) };
-        }
-    }
-
-    // SAFETY: it owns its memory, in which there are only atomics.
-    unsafe impl Send for Zeroed {}
-    // SAFETY: as above.
-    unsafe impl Sync for Zeroed {}
 }
