@@ -1107,6 +1107,23 @@ struct KeyedRateOptions {
     WhenFull when_full = WhenFull::evict;
     // The clock to go by; the monotonic one if null. Needed only while the limiter is built.
     const Clock *clock = nullptr;
+    // How many keys to count refusals of, for top_denied(): 0 for none, to max_track_denied.
+    Count track_denied = 0;
+    // Memory for the table of keys, at an address that is a multiple of 64, of at least KeyedRateLimiter::region_size()
+    // bytes; memory of the library's own if null. The limiter alone uses it until it is gone with its last owner.
+    void *region = nullptr;
+    std::size_t region_size = 0;
+};
+
+// The most keys of a limiter whose refusals may be counted.
+inline constexpr std::uint64_t max_track_denied = TIDEGATE_MAX_TRACK_DENIED;
+
+// A key that was refused often: at most `count` times, at least `count - error` times.
+struct DeniedKey {
+    // The key; of a longer one the first TIDEGATE_DENIED_KEY_SIZE bytes.
+    std::string key;
+    std::uint64_t count;
+    std::uint64_t error;
 };
 
 // Spends tokens of each key that come back with time, in memory that doesn't grow.
@@ -1130,13 +1147,17 @@ public:
             return std::nullopt;
         }
         mistake = quotas.mistake_;
-        if (mistake.status() != Status::allowed) {
+        if (mistake.status() != Status::allowed ||
+            !mistake.check("track_denied", options.track_denied, 0, max_track_denied)) {
             return std::nullopt;
         }
         tidegate_keyed_rate_limiter_options raw{};
         raw.struct_size = sizeof raw;
         raw.max_keys = options.max_keys.value();
         raw.when_full = static_cast<std::uint32_t>(options.when_full);
+        raw.track_denied = static_cast<std::uint32_t>(options.track_denied.value());
+        raw.region = options.region;
+        raw.region_size = options.region_size;
         raw.clock = options.clock == nullptr ? nullptr : options.clock->get();
         tidegate_keyed_rate_limiter *limiter = nullptr;
         const std::int32_t status =
@@ -1219,6 +1240,59 @@ public:
                                                                  TIDEGATE_ERROR_SIZE));
         }
         return Outcome(mistake.status());
+    }
+
+    // Gives a key quotas of its own in place of the limiter's; what is used stays used. As for reconfigure(). Such a key
+    // keeps a place of its own until clear_quota(): it is never evicted nor refused as keys_full. Throws Error.
+    void set_quota(Key key, const Quotas &quotas) const {
+        Mistake mistake;
+        if (!set_quota(key, quotas, mistake)) {
+            throw Error(mistake);
+        }
+    }
+    // The same without exceptions; the outcome is the mistake's status.
+    [[nodiscard]] Outcome set_quota(Key key, const Quotas &quotas, Mistake &mistake) const noexcept {
+        mistake = quotas.mistake_;
+        if (quotas.is_text_) {
+            mistake.take(tidegate_keyed_rate_limiter_set_quota_text(get(), key.data(), key.size(), quotas.text_.data(),
+                                                                    quotas.text_.size(), mistake.buffer(),
+                                                                    TIDEGATE_ERROR_SIZE));
+        } else if (mistake.status() == Status::allowed) {
+            mistake.take(tidegate_keyed_rate_limiter_set_quota(get(), key.data(), key.size(), quotas.raw_,
+                                                               quotas.count_, mistake.buffer(), TIDEGATE_ERROR_SIZE));
+        }
+        return Outcome(mistake.status());
+    }
+
+    // Gives a key the limiter's quotas again; what is used stays used.
+    Outcome clear_quota(Key key) const noexcept {
+        return Outcome(
+            static_cast<Status>(tidegate_keyed_rate_limiter_clear_quota(get(), key.data(), key.size())));
+    }
+
+    // The keys that were refused most often, at most `most` of them, the most refused first; none without track_denied.
+    std::vector<DeniedKey> top_denied(std::size_t most) const {
+        std::vector<tidegate_denied_key> raw(most < max_track_denied ? most : max_track_denied);
+        std::size_t count = 0;
+        tidegate_keyed_rate_limiter_top_denied(get(), raw.data(), raw.size(), &count);
+        std::vector<DeniedKey> keys;
+        keys.reserve(count);
+        for (std::size_t i = 0; i < count; i++) {
+            const tidegate_denied_key &each = raw[i];
+            keys.push_back({std::string(each.key, each.key + each.key_size), each.count, each.error});
+        }
+        return keys;
+    }
+
+    // How many bytes a region must have for so many keys and quotas. Throws Error.
+    static std::size_t region_size(Count max_keys, std::size_t quotas = 1) {
+        const std::uint64_t keys = detail::checked("max_keys", max_keys, 1, max_max_keys);
+        std::size_t size = 0;
+        const auto status = static_cast<Status>(tidegate_keyed_rate_limiter_region_size(keys, quotas, &size));
+        if (status != Status::allowed) {
+            throw Error(status, "quotas: got " + std::to_string(quotas) + " quotas; allowed: 1 to 16 quotas");
+        }
+        return size;
     }
 
     // The quotas that are enforced now for each key; none after a move.
@@ -1357,6 +1431,10 @@ private:
 struct KeyedConcurrencyOptions {
     // For how many keys with permits out there is room: 1 to max_max_keys, at 40 bytes for each.
     Count max_keys = TIDEGATE_DEFAULT_MAX_KEYS;
+    // Measures how long permits are held, at the price of two clock readings for each.
+    bool track_hold_time = false;
+    // The clock to measure on; the monotonic one if null. Needed only while the limiter is built.
+    const Clock *clock = nullptr;
 };
 
 // Lends at most `limit` permits of each key at once, in memory that doesn't grow. A key with permits out keeps its place
@@ -1379,9 +1457,15 @@ public:
             !mistake.check("max_keys", options.max_keys, 1, max_max_keys)) {
             return std::nullopt;
         }
+        if (options.clock != nullptr && options.clock->get() == nullptr) {
+            mistake.set(Status::null_pointer, {"clock: got one that was moved from; allowed: a clock"});
+            return std::nullopt;
+        }
         tidegate_keyed_concurrency_limiter_options raw{};
         raw.struct_size = sizeof raw;
-        raw.flags = limit.value() == 0 ? TIDEGATE_CONCURRENCY_LIMIT_ZERO : 0u;
+        raw.flags = (limit.value() == 0 ? TIDEGATE_CONCURRENCY_LIMIT_ZERO : 0u) |
+                    (options.track_hold_time ? TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME : 0u);
+        raw.clock = options.clock == nullptr ? nullptr : options.clock->get();
         raw.limit = limit.value();
         raw.max_keys = options.max_keys.value();
         tidegate_keyed_concurrency_limiter *limiter = nullptr;

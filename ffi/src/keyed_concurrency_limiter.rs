@@ -17,11 +17,11 @@ use crate::border::{
     Mistake, Sized32, add_owner, check_flags, check_limit, check_reserved, checked, drop_owner, guard, guard_and_tell,
     into_handle, object, sized,
 };
-use crate::concurrency_limiter::{MAX_LIMIT, TIDEGATE_CONCURRENCY_LIMIT_ZERO};
+use crate::concurrency_limiter::{MAX_LIMIT, TIDEGATE_CONCURRENCY_LIMIT_ZERO, TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME};
 use crate::key::key_bytes;
 use crate::keyed_rate_limiter::max_keys_or_default;
 use crate::layout::layout;
-use crate::object::tidegate_keyed_concurrency_limiter;
+use crate::object::{tidegate_clock, tidegate_keyed_concurrency_limiter};
 use crate::stats::tidegate_stats;
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,15 +33,17 @@ use tidegate_core::{KeyedConcurrencyLimiter, KeyedConcurrencyOptions, RawKeyedPe
 pub struct tidegate_keyed_concurrency_limiter_options {
     /// sizeof(tidegate_keyed_concurrency_limiter_options).
     pub struct_size: u32,
-    /// 0 or TIDEGATE_CONCURRENCY_LIMIT_ZERO.
+    /// Any of TIDEGATE_CONCURRENCY_LIMIT_ZERO, TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME.
     pub flags: u32,
     /// How many permits of each key may be out at once: 1 to 2147483647, or 0 with TIDEGATE_CONCURRENCY_LIMIT_ZERO.
     pub limit: u64,
     /// For how many keys with permits out there is room: 1 to TIDEGATE_MAX_KEYS; 0 for TIDEGATE_DEFAULT_MAX_KEYS. Takes
     /// 40 bytes for each.
     pub max_keys: u64,
+    /// The clock that hold times are measured on; NULL for the monotonic one.
+    pub clock: *const tidegate_clock,
     /// All 0.
-    pub reserved: [u64; 5],
+    pub reserved: [u64; 4],
 }
 
 layout! { tidegate_keyed_concurrency_limiter_options: 64 {
@@ -49,10 +51,11 @@ layout! { tidegate_keyed_concurrency_limiter_options: 64 {
     flags: 4,
     limit: 8,
     max_keys: 16,
-    reserved: 24,
+    clock: 24,
+    reserved: 32,
 } }
 
-// SAFETY: integers, which fill 64 bytes.
+// SAFETY: integers and a pointer, which fill 64 bytes.
 unsafe impl Sized32 for tidegate_keyed_concurrency_limiter_options {}
 
 /// Permits of a key that are held. 32 bytes, and never more. Belongs to the caller, who keeps it until the release and
@@ -63,7 +66,7 @@ pub struct tidegate_keyed_permit {
     pub limiter_id: u64,
     /// How many permits are held; 0 once they are released, or if none were granted.
     pub permits: u64,
-    /// Which key, as that limiter knows it.
+    /// Which key, and since when it holds them, as that limiter knows it.
     pub key_hash: [u64; 2],
 }
 
@@ -75,17 +78,23 @@ layout! { tidegate_keyed_permit: 32 {
 
 /// # Safety
 ///
-/// `options` is NULL or may be read for as many bytes as it says.
+/// `options` is NULL or may be read for as many bytes as it says, and its clock is NULL or a live handle.
 unsafe fn build(
     options: *const tidegate_keyed_concurrency_limiter_options,
 ) -> Result<KeyedConcurrencyLimiter, Mistake> {
     // SAFETY: as the caller vouches.
     let (options, _) = unsafe { sized(options, "options") }?;
-    check_flags(options.flags, TIDEGATE_CONCURRENCY_LIMIT_ZERO)?;
+    check_flags(options.flags, TIDEGATE_CONCURRENCY_LIMIT_ZERO | TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME)?;
     check_reserved(&options.reserved)?;
     let zero = options.flags & TIDEGATE_CONCURRENCY_LIMIT_ZERO != 0;
     check_limit(options.limit, MAX_LIMIT, zero, "TIDEGATE_CONCURRENCY_LIMIT_ZERO")?;
-    let settings = KeyedConcurrencyOptions::new().max_keys(max_keys_or_default(options.max_keys));
+    let track = options.flags & TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME != 0;
+    let max_keys = max_keys_or_default(options.max_keys);
+    let mut settings = KeyedConcurrencyOptions::new().max_keys(max_keys).track_hold_time(track);
+    if !options.clock.is_null() {
+        // SAFETY: as the caller vouches.
+        settings = settings.clock(&unsafe { object(options.clock, "clock") }?.clock);
+    }
     Ok(settings.build(options.limit)?)
 }
 

@@ -25,7 +25,8 @@ use crate::object::{tidegate_clock, tidegate_keyed_rate_limiter};
 use crate::quota::{read_all, tidegate_quota, write_all};
 use crate::stats::{tell, tidegate_stats};
 use std::ffi::{c_char, c_void};
-use tidegate_core::{IntoQuotas, KeyedRateOptions, Status, WhenFull};
+use std::mem::MaybeUninit;
+use tidegate_core::{IntoQuotas, KeyedRateLimiter, KeyedRateOptions, Status, WhenFull};
 
 /// The default: evict. since 1
 pub const TIDEGATE_WHEN_FULL_DEFAULT: u32 = 0;
@@ -49,12 +50,18 @@ pub struct tidegate_keyed_rate_limiter_options {
     pub max_keys: u64,
     /// What happens to a new key that finds no room: TIDEGATE_WHEN_FULL_*.
     pub when_full: u32,
-    /// 0.
-    pub reserved_32: u32,
+    /// How many keys to count refusals of, see "Keys refused most": 0 for none, to TIDEGATE_MAX_TRACK_DENIED. Takes up to
+    /// some 300 bytes for each.
+    pub track_denied: u32,
     /// The clock to go by; NULL for the monotonic one.
     pub clock: *const tidegate_clock,
+    /// Memory for the table of keys, at an address that is a multiple of 64; NULL for memory of the library's own. What is
+    /// in it is overwritten. The limiter alone uses it until it is gone with its last owner.
+    pub region: *mut c_void,
+    /// Its size: at least what tidegate_keyed_rate_limiter_region_size() says; 0 with NULL.
+    pub region_size: usize,
     /// All 0.
-    pub reserved: [u64; 4],
+    pub reserved: [u64; 2],
 }
 
 layout! { tidegate_keyed_rate_limiter_options: 64 {
@@ -62,12 +69,14 @@ layout! { tidegate_keyed_rate_limiter_options: 64 {
     flags: 4,
     max_keys: 8,
     when_full: 16,
-    reserved_32: 20,
+    track_denied: 20,
     clock: 24,
-    reserved: 32,
+    region: 32,
+    region_size: 40,
+    reserved: 48,
 } }
 
-// SAFETY: integers and a pointer, which fill 64 bytes.
+// SAFETY: integers and pointers, which fill 64 bytes.
 unsafe impl Sized32 for tidegate_keyed_rate_limiter_options {}
 
 /// What max_keys means, in any options.
@@ -75,17 +84,21 @@ pub(crate) fn max_keys_or_default(max_keys: u64) -> u64 {
     if max_keys == 0 { TIDEGATE_DEFAULT_MAX_KEYS } else { max_keys }
 }
 
+type Region = &'static mut [MaybeUninit<u8>];
+
 /// # Safety
 ///
-/// `options` is NULL or may be read for as many bytes as it says, and its clock is NULL or a live handle.
-unsafe fn settings_of(options: *const tidegate_keyed_rate_limiter_options) -> Result<KeyedRateOptions, Mistake> {
+/// `options` is NULL or may be read for as many bytes as it says; its clock is NULL or a live handle, and its region NULL or
+/// memory of that size that nobody else uses as long as what is built with it lives.
+unsafe fn settings_of(
+    options: *const tidegate_keyed_rate_limiter_options,
+) -> Result<(KeyedRateOptions, Option<Region>), Mistake> {
     if options.is_null() {
-        return Ok(KeyedRateOptions::new());
+        return Ok((KeyedRateOptions::new(), None));
     }
     // SAFETY: as the caller vouches.
     let (options, _) = unsafe { sized(options, "options") }?;
     check_flags(options.flags, 0)?;
-    check_reserved(&[options.reserved_32.into()])?;
     check_reserved(&options.reserved)?;
     let when_full = match options.when_full {
         TIDEGATE_WHEN_FULL_DEFAULT | TIDEGATE_WHEN_FULL_EVICT => WhenFull::Evict,
@@ -95,12 +108,24 @@ unsafe fn settings_of(options: *const tidegate_keyed_rate_limiter_options) -> Re
             return Err(Mistake::new(Status::InvalidOption, "when_full", unknown, allowed));
         }
     };
-    let settings = KeyedRateOptions::new().max_keys(max_keys_or_default(options.max_keys)).when_full(when_full);
-    if options.clock.is_null() {
-        return Ok(settings);
+    let max_keys = max_keys_or_default(options.max_keys);
+    let mut settings =
+        KeyedRateOptions::new().max_keys(max_keys).when_full(when_full).track_denied(options.track_denied);
+    if !options.clock.is_null() {
+        // SAFETY: as the caller vouches.
+        settings = settings.clock(&unsafe { object(options.clock, "clock") }?.clock);
     }
-    // SAFETY: as the caller vouches.
-    Ok(settings.clock(&unsafe { object(options.clock, "clock") }?.clock))
+    let (region, size) = (options.region, options.region_size);
+    if region.is_null() && size == 0 {
+        return Ok((settings, None));
+    }
+    let region = checked(region.cast::<MaybeUninit<u8>>(), "region")?;
+    if isize::try_from(size).is_err() {
+        let allowed = format_args!("at most {}", isize::MAX);
+        return Err(Mistake::new(Status::InvalidMemory, "region_size", size, allowed));
+    }
+    // SAFETY: as the caller vouches, there are so many bytes, which is all that the lifetime is used for.
+    Ok((settings, Some(unsafe { std::slice::from_raw_parts_mut(region, size) })))
 }
 
 /// # Safety
@@ -113,17 +138,42 @@ unsafe fn build(
 ) -> Result<Status, Mistake> {
     let limiter_out = checked(limiter_out, "limiter_out")?;
     // SAFETY: as the caller vouches.
-    let limiter = unsafe { settings_of(options) }?.build(quotas)?;
+    let (settings, region) = unsafe { settings_of(options) }?;
+    let limiter = match region {
+        Some(region) => settings.build_in(quotas, region),
+        None => settings.build(quotas),
+    }?;
     // SAFETY: checked above.
     unsafe { limiter_out.write(into_handle(tidegate_keyed_rate_limiter(limiter))) };
     Ok(Status::Allowed)
+}
+
+/// How large a `region` must be for `max_keys` keys, 0 for TIDEGATE_DEFAULT_MAX_KEYS, and `count` quotas.
+///
+/// Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_keyed_rate_limiter_region_size(
+    max_keys: u64,
+    count: usize,
+    size_out: *mut usize,
+) -> i32 {
+    guard(|| {
+        let size_out = checked(size_out, "size_out")?;
+        let size = KeyedRateLimiter::region_size(max_keys_or_default(max_keys), count)?;
+        // SAFETY: the header asks for a place to write to.
+        unsafe { size_out.write(size) };
+        Ok(Status::Allowed)
+    })
 }
 
 /// Makes a keyed rate limiter from `count` quotas, all of which must admit, with nothing used. Else as
 /// tidegate_keyed_rate_limiter_parse().
 ///
 /// Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if a quota, the count or an option is not acceptable;
-/// TIDEGATE_ERROR_STRUCT_SIZE; TIDEGATE_ERROR_MEMORY also if there is not enough for max_keys.
+/// TIDEGATE_ERROR_STRUCT_SIZE; TIDEGATE_ERROR_MEMORY also if there is not enough for max_keys, or the region is too small or
+/// not aligned.
 ///
 /// since 1
 #[unsafe(no_mangle)]
@@ -151,7 +201,8 @@ pub unsafe extern "C" fn tidegate_keyed_rate_limiter_new(
 /// tidegate_keyed_rate_limiter_free().
 ///
 /// Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the text or an option is not acceptable, or a quota does not fit
-/// beside a key; TIDEGATE_ERROR_STRUCT_SIZE; TIDEGATE_ERROR_MEMORY also if there is not enough for max_keys.
+/// beside a key; TIDEGATE_ERROR_STRUCT_SIZE; TIDEGATE_ERROR_MEMORY also if there is not enough for max_keys, or the region
+/// is too small or not aligned.
 ///
 /// since 1
 #[unsafe(no_mangle)]

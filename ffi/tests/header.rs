@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// The files of `src/`, in the order of a manual.
-const CHAPTERS: [&str; 12] = [
+const CHAPTERS: [&str; 14] = [
     "status",
     "object",
     "rate_limiter",
@@ -17,6 +17,8 @@ const CHAPTERS: [&str; 12] = [
     "key",
     "keyed_rate_limiter",
     "keyed_decision",
+    "key_quota",
+    "denied_key",
     "keyed_concurrency_limiter",
     "clock",
 ];

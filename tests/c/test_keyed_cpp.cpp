@@ -198,6 +198,65 @@ void keys_of_parts_and_of_addresses_are_those_of_c() {
     CHECK(thrown([] { (void)tidegate::ip_key("1.2.3.4", 33); }) == "prefix: got 33; allowed: 0 to 32 for this address");
 }
 
+void a_key_may_have_quotas_of_its_own() {
+    KeyedRateLimiter limiter("5/h");
+    CHECK(static_cast<bool>(limiter.try_acquire("ann", 2)));
+    limiter.set_quota("ann", "9/h");
+    CHECK(limiter.peek("ann").remaining() == 7 && limiter.peek("bob").remaining() == 5);
+    limiter.set_quota("ann", tidegate::Quota(20, 1h));
+    CHECK(limiter.peek("ann").remaining() == 18);
+    CHECK(limiter.clear_quota("ann") && limiter.peek("ann").remaining() == 3);
+    Mistake mistake;
+    CHECK(limiter.set_quota("ann", "5/h; 6/h", mistake).status() == Status::invalid_option);
+    CHECK(thrown([&] { limiter.set_quota("ann", "nonsense"); }).substr(0, 11) == "quota: got ");
+    CHECK(thrown([&] { limiter.set_quota(static_cast<const char *>(nullptr), "5/h"); }, Status::invalid_key).substr(0, 5) == "key: ");
+}
+
+void keys_refused_most_are_named() {
+    KeyedRateOptions options;
+    options.track_denied = 2;
+    KeyedRateLimiter limiter("0/h", options);
+    for (const char *key : {"ann", "ann", "ann", "bob", "cat", "cat"}) {
+        CHECK(!limiter.try_acquire(key));
+    }
+    const std::vector<tidegate::DeniedKey> top = limiter.top_denied(9);
+    CHECK(top.size() == 2 && top[0].key == "cat" && top[0].count == 3 && top[0].error == 1);
+    CHECK(top[1].key == "ann" && top[1].count == 3 && top[1].error == 0);
+    CHECK(limiter.top_denied(1).size() == 1 && KeyedRateLimiter("0/h").top_denied(1).empty());
+    options.track_denied = -1;
+    CHECK(thrown([&] { KeyedRateLimiter("0/h", options); }) == "track_denied: got -1; allowed: 0 to 65536");
+}
+
+void a_table_may_lie_in_a_region_of_the_callers() {
+    alignas(64) static unsigned char region[256];
+    KeyedRateOptions options;
+    options.max_keys = 3;
+    options.region = region;
+    options.region_size = KeyedRateLimiter::region_size(3, 2);
+    CHECK(options.region_size == sizeof region);
+    {
+        KeyedRateLimiter limiter("1/h; 2/h", options);
+        CHECK(limiter.try_acquire("ann") && !limiter.try_acquire("ann"));
+    }
+    options.region_size = 255;
+    CHECK(thrown([&] { KeyedRateLimiter("1/h; 2/h", options); }, Status::invalid_memory).substr(0, 21) == "region: got 255 bytes");
+    CHECK(thrown([] { (void)KeyedRateLimiter::region_size(0); }) == "max_keys: got 0; allowed: 1 to 4294967296");
+    CHECK(thrown([] { (void)KeyedRateLimiter::region_size(1, 17); }) == "quotas: got 17 quotas; allowed: 1 to 16 quotas");
+}
+
+void hold_times_of_a_keys_permits_are_tracked_on_request() {
+    ManualClock clock;
+    KeyedConcurrencyOptions options;
+    options.track_hold_time = true;
+    options.clock = &clock;
+    KeyedConcurrencyLimiter limiter(1, options);
+    {
+        const KeyedPermit permit = limiter.try_acquire("/report");
+        clock.advance(70ns);
+    }
+    CHECK(limiter.stats().hold_time_max == 70ns && limiter.stats().hold_time_total == 70ns);
+}
+
 }  // namespace
 
 int main() {
@@ -211,5 +270,9 @@ int main() {
     RUN(permits_of_a_key_are_given_back_at_the_end_of_their_scope);
     RUN(a_permit_may_outlive_the_limiter_and_end_on_another_thread);
     RUN(keys_of_parts_and_of_addresses_are_those_of_c);
+    RUN(a_key_may_have_quotas_of_its_own);
+    RUN(keys_refused_most_are_named);
+    RUN(a_table_may_lie_in_a_region_of_the_callers);
+    RUN(hold_times_of_a_keys_permits_are_tracked_on_request);
     return finish();
 }

@@ -5,6 +5,7 @@ use crate::Error;
 use crate::clock::Clock;
 use crate::quota::IntoQuotas;
 use crate::table::WhenFull;
+#[cfg(not(loom))]
 use std::mem::MaybeUninit;
 
 /// What a keyed rate limiter may be built with, beside its quotas.

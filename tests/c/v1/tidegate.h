@@ -870,20 +870,42 @@ typedef struct tidegate_keyed_rate_limiter_options {
     uint64_t max_keys;
     /** What happens to a new key that finds no room: TIDEGATE_WHEN_FULL_*. */
     uint32_t when_full;
-    /** 0. */
-    uint32_t reserved_32;
+    /**
+     * How many keys to count refusals of, see "Keys refused most": 0 for none, to TIDEGATE_MAX_TRACK_DENIED. Takes up to
+     * some 300 bytes for each.
+     */
+    uint32_t track_denied;
     /** The clock to go by; NULL for the monotonic one. */
     const tidegate_clock *clock;
+    /**
+     * Memory for the table of keys, at an address that is a multiple of 64; NULL for memory of the library's own. What is
+     * in it is overwritten. The limiter alone uses it until it is gone with its last owner.
+     */
+    void *region;
+    /** Its size: at least what tidegate_keyed_rate_limiter_region_size() says; 0 with NULL. */
+    size_t region_size;
     /** All 0. */
-    uint64_t reserved[4];
+    uint64_t reserved[2];
 } tidegate_keyed_rate_limiter_options;
+
+/**
+ * How large a `region` must be for `max_keys` keys, 0 for TIDEGATE_DEFAULT_MAX_KEYS, and `count` quotas.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_region_size(uint64_t max_keys,
+                                                size_t count,
+                                                size_t *size_out);
 
 /**
  * Makes a keyed rate limiter from `count` quotas, all of which must admit, with nothing used. Else as
  * tidegate_keyed_rate_limiter_parse().
  *
  * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if a quota, the count or an option is not acceptable;
- * TIDEGATE_ERROR_STRUCT_SIZE; TIDEGATE_ERROR_MEMORY also if there is not enough for max_keys.
+ * TIDEGATE_ERROR_STRUCT_SIZE; TIDEGATE_ERROR_MEMORY also if there is not enough for max_keys, or the region is too small or
+ * not aligned.
  *
  * since 1
  */
@@ -901,7 +923,8 @@ int32_t tidegate_keyed_rate_limiter_new(const tidegate_quota *quotas,
  * tidegate_keyed_rate_limiter_free().
  *
  * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the text or an option is not acceptable, or a quota does not fit
- * beside a key; TIDEGATE_ERROR_STRUCT_SIZE; TIDEGATE_ERROR_MEMORY also if there is not enough for max_keys.
+ * beside a key; TIDEGATE_ERROR_STRUCT_SIZE; TIDEGATE_ERROR_MEMORY also if there is not enough for max_keys, or the region
+ * is too small or not aligned.
  *
  * since 1
  */
@@ -1083,6 +1106,107 @@ int32_t tidegate_keyed_rate_limiter_refund(const tidegate_keyed_rate_limiter *li
 
 
 /*
+ * Quotas of single keys
+ * =====================
+ *
+ * A key of a keyed rate limiter may have quotas of its own in place of the limiter's: tenants that pay for more, say.
+ *
+ *     tidegate_keyed_rate_limiter_set_quota_text(limiter, "ann", 3, "100/s", 5, NULL, 0);
+ *
+ * Such a key keeps a place of its own until tidegate_keyed_rate_limiter_clear_quota(), some 600 bytes for each quota: it
+ * is never evicted nor refused with TIDEGATE_KEYS_FULL. Other keys pay nothing for that.
+ */
+
+/** The most keys of a limiter that may have quotas of their own. since 1 */
+#define TIDEGATE_MAX_KEY_QUOTAS 65536
+
+/**
+ * Gives a key quotas of its own, from the next call on. What is used stays used, at most the new burst; decisions of the
+ * key from before can no longer be refunded to any effect. Nothing happens if the key has these quotas.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_KEY; TIDEGATE_ERROR_OPTION if a quota is not acceptable, if their number, an
+ * algorithm or an anchor is not as the limiter's, or if TIDEGATE_MAX_KEY_QUOTAS keys have some; TIDEGATE_ERROR_STRUCT_SIZE.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_set_quota(const tidegate_keyed_rate_limiter *limiter,
+                                              const void *key,
+                                              size_t key_size,
+                                              const tidegate_quota *quotas,
+                                              size_t count,
+                                              char *error,
+                                              size_t error_size);
+
+/**
+ * tidegate_keyed_rate_limiter_set_quota() from text.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_KEY; TIDEGATE_ERROR_OPTION.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_set_quota_text(const tidegate_keyed_rate_limiter *limiter,
+                                                   const void *key,
+                                                   size_t key_size,
+                                                   const char *text,
+                                                   size_t length,
+                                                   char *error,
+                                                   size_t error_size);
+
+/**
+ * Gives a key the limiter's quotas again. What is used stays used, at most the limiter's burst; decisions of the key from
+ * before can no longer be refunded to any effect. Nothing happens if the key has no quotas of its own.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_KEY.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_clear_quota(const tidegate_keyed_rate_limiter *limiter,
+                                                const void *key,
+                                                size_t key_size);
+
+
+/*
+ * Keys refused most
+ * =================
+ *
+ * A keyed rate limiter that was made with `track_denied` counts which keys are refused most, in memory that doesn't grow.
+ * While no more keys were refused than are tracked, the counts are exact.
+ */
+
+/** How much of a refused key is kept as its name, in bytes. since 1 */
+#define TIDEGATE_DENIED_KEY_SIZE 128
+
+/** The largest track_denied. since 1 */
+#define TIDEGATE_MAX_TRACK_DENIED 65536
+
+/** A key that was refused often. 152 bytes, and never more. since 1 */
+typedef struct tidegate_denied_key {
+    /** How often it was refused, at most. */
+    uint64_t count;
+    /** How much of `count` others may have been refused before it: it was refused at least count - error times. */
+    uint64_t error;
+    /** How many bytes of `key` are the key's: up to TIDEGATE_DENIED_KEY_SIZE. */
+    uint64_t key_size;
+    /** The key, or the first bytes of a longer one; no NUL behind it. Keys that begin alike are counted apart. */
+    uint8_t key[TIDEGATE_DENIED_KEY_SIZE];
+} tidegate_denied_key;
+
+/**
+ * The keys that were refused most often, the most refused first (of two with as many refusals, the one that was refused
+ * last). `keys_out` is an array of `capacity` elements, NULL only if that is 0; `*count_out` receives how many were written:
+ * 0 without `track_denied`. Refusals are what the statistics count as denied.
+ *
+ * Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_top_denied(const tidegate_keyed_rate_limiter *limiter,
+                                               struct tidegate_denied_key *keys_out,
+                                               size_t capacity,
+                                               size_t *count_out);
+
+
+/*
  * Keyed concurrency limiters
  * ==========================
  *
@@ -1104,7 +1228,7 @@ int32_t tidegate_keyed_rate_limiter_refund(const tidegate_keyed_rate_limiter *li
 typedef struct tidegate_keyed_concurrency_limiter_options {
     /** sizeof(tidegate_keyed_concurrency_limiter_options). */
     uint32_t struct_size;
-    /** 0 or TIDEGATE_CONCURRENCY_LIMIT_ZERO. */
+    /** Any of TIDEGATE_CONCURRENCY_LIMIT_ZERO, TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME. */
     uint32_t flags;
     /** How many permits of each key may be out at once: 1 to 2147483647, or 0 with TIDEGATE_CONCURRENCY_LIMIT_ZERO. */
     uint64_t limit;
@@ -1113,8 +1237,10 @@ typedef struct tidegate_keyed_concurrency_limiter_options {
      * 40 bytes for each.
      */
     uint64_t max_keys;
+    /** The clock that hold times are measured on; NULL for the monotonic one. */
+    const tidegate_clock *clock;
     /** All 0. */
-    uint64_t reserved[5];
+    uint64_t reserved[4];
 } tidegate_keyed_concurrency_limiter_options;
 
 /**
@@ -1126,7 +1252,7 @@ typedef struct tidegate_keyed_permit {
     uint64_t limiter_id;
     /** How many permits are held; 0 once they are released, or if none were granted. */
     uint64_t permits;
-    /** Which key, as that limiter knows it. */
+    /** Which key, and since when it holds them, as that limiter knows it. */
     uint64_t key_hash[2];
 } tidegate_keyed_permit;
 
