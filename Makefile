@@ -204,9 +204,12 @@ DRIVER_node   := node node/test/conformance-driver.cjs
 DRIVER_java   := java -cp java/target/classes:java/target/test-classes io.github.tidegate.ConformanceDriver
 # Whose driver knows scripts with keys; run.py fails if one that does isn't named here.
 KEYED := rust c cpp python node java
+# Whose driver knows quotas of single keys, keys refused most and hold times of keyed permits, too.
+KEYED_QUOTAS := rust c cpp
 test-conformance: $(if $(call has,rust),examples) $(BUILD_STAGES)
 	$(PYTHON) -m unittest discover -s tests/conformance
-	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))') $(foreach lang,$(filter $(KEYED),$(LANGS)),--keyed $(lang))
+	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))') $(foreach lang,$(filter $(KEYED),$(LANGS)),--keyed $(lang)) \
+		$(foreach lang,$(filter $(KEYED_QUOTAS),$(LANGS)),--key-quotas $(lang))
 
 test-readme: $(BUILD_STAGES)
 	$(PYTHON) tests/readme/run.py $(LANGS)

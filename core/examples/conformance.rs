@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 use tidegate::{
@@ -109,6 +108,19 @@ impl Script {
                 Limiter::KeyedRate(limiter) => limiter.reconfigure(quotas(rest)?)?,
                 _ => return Err("no such rate limiter".into()),
             },
+            ["quota", name, key, ref rest @ ..] => {
+                let (limiter, key) = (self.keyed_rate(name)?, key_in(&[key]).ok_or("key")?);
+                match value(rest, "text") {
+                    Some(text) => limiter.set_quota(key, decoded(text).as_str())?,
+                    None => limiter.set_quota(key, quotas(rest)?)?,
+                }
+            }
+            ["clear", name, key] => self.keyed_rate(name)?.clear_quota(key_in(&[key]).ok_or("key")?),
+            ["top", name, most] => {
+                let top = self.keyed_rate(name)?.top_denied(value(&[most], "n").ok_or("n")?.parse()?);
+                let told = top.iter().map(|denied| format!(" {}:{}:{}", hex(&denied.key), denied.count, denied.error));
+                return Ok(format!("ok{}", told.collect::<String>()));
+            }
             ["limit", name, limit] => match self.limiter(name)? {
                 Limiter::Concurrency(limiter) => limiter.set_limit(limit.parse()?)?,
                 Limiter::KeyedConcurrency(limiter) => limiter.set_limit(limit.parse()?)?,
@@ -146,16 +158,19 @@ impl Script {
         if let Some(name) = value(words, "when_full") {
             options = options.when_full(name.parse()?);
         }
+        if let Some(entries) = value(words, "track_denied") {
+            options = options.track_denied(entries.parse()?);
+        }
         Ok(Limiter::KeyedRate(Box::new(options.build(quotas)?)))
     }
 
     fn concurrency_limiter(&self, words: &[&str]) -> Result<Limiter> {
         let limit = value(words, "limit").ok_or("limit")?.parse()?;
-        if let Some(max_keys) = value(words, "max_keys") {
-            let options = KeyedConcurrencyOptions::new().max_keys(max_keys.parse()?);
-            return Ok(Limiter::KeyedConcurrency(Box::new(options.build(limit)?)));
-        }
         let tracked = value(words, "track_hold_time") == Some("1");
+        if let Some(max_keys) = value(words, "max_keys") {
+            let options = KeyedConcurrencyOptions::new().max_keys(max_keys.parse()?).track_hold_time(tracked);
+            return Ok(Limiter::KeyedConcurrency(Box::new(options.clock(&self.clock).build(limit)?)));
+        }
         let options = ConcurrencyOptions::new().track_hold_time(tracked).clock(&self.clock);
         Ok(Limiter::Concurrency(Box::new(options.build(limit)?)))
     }
@@ -197,7 +212,7 @@ impl Script {
     }
 
     fn ask_many(&self, name: &str, keys: &[Vec<u8>], cost: u64) -> Result<String> {
-        let Limiter::KeyedRate(limiter) = self.limiter(name)? else { return Err("no such keyed rate limiter".into()) };
+        let limiter = self.keyed_rate(name)?;
         let mut statuses = vec![Status::Denied; keys.len()];
         limiter.try_acquire_many(keys, cost, &mut statuses)?;
         let answers: Vec<_> = statuses.iter().map(|status| said(*status == Status::Allowed)).collect();
@@ -241,11 +256,16 @@ impl Script {
                 Ok(format!("ok allowed={allowed} denied={denied} evicted_live={evicted_live} capacity={capacity}"))
             }
             Limiter::KeyedConcurrency(limiter) => {
-                let Stats { limit, allowed, denied, released_ok, released_failed, capacity, .. } = limiter.stats();
-                Ok(format!(
+                let stats = limiter.stats();
+                let Stats { limit, allowed, denied, released_ok, released_failed, capacity, .. } = stats;
+                let mut text = format!(
                     "ok limit={limit} allowed={allowed} denied={denied} released_ok={released_ok} \
                      released_failed={released_failed} capacity={capacity}"
-                ))
+                );
+                if limiter.tracks_hold_time() {
+                    text += &hold_times(&stats);
+                }
+                Ok(text)
             }
             Limiter::Rate(limiter) => {
                 let Stats { allowed, denied, .. } = limiter.stats();
@@ -264,17 +284,27 @@ impl Script {
                     stats.released_failed
                 );
                 if limiter.tracks_hold_time() {
-                    let ns = |duration: Duration| duration.as_nanos();
-                    write!(text, " hold_total={} hold_max={}", ns(stats.hold_time_total), ns(stats.hold_time_max))?;
+                    text += &hold_times(&stats);
                 }
                 Ok(text)
             }
         }
     }
 
+    fn keyed_rate(&self, name: &str) -> Result<&KeyedRateLimiter> {
+        match self.limiter(name)? {
+            Limiter::KeyedRate(limiter) => Ok(limiter),
+            _ => Err("no such keyed rate limiter".into()),
+        }
+    }
+
     fn limiter(&self, name: &str) -> Result<&Limiter> {
         Ok(self.limiters.get(name).ok_or("no such limiter")?)
     }
+}
+
+fn hold_times(stats: &Stats) -> String {
+    format!(" hold_total={} hold_max={}", stats.hold_time_total.as_nanos(), stats.hold_time_max.as_nanos())
 }
 
 fn said(admitted: bool) -> &'static str {

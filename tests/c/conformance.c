@@ -389,6 +389,7 @@ static void make_keyed_rate(Script *script, const char *name, char **words, int 
         .struct_size = sizeof options,
         .max_keys = max_keys_option(words, count),
         .when_full = when_full_named(option(words, count, "when_full")),
+        .track_denied = (uint32_t)number_option(words, count, "track_denied", 0),
         .clock = script->clock,
     };
     tidegate_keyed_rate_limiter *limiter = NULL;
@@ -412,17 +413,24 @@ static void make_keyed_rate(Script *script, const char *name, char **words, int 
 }
 
 static void make_keyed_concurrency(Script *script, const char *name, char **words, int count) {
+    bool tracks = number_option(words, count, "track_hold_time", 0) == 1;
     tidegate_keyed_concurrency_limiter_options options = {
         .struct_size = sizeof options,
+        .flags = tracks ? TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME : 0,
         .limit = number_option(words, count, "limit", 0),
         .max_keys = max_keys_option(words, count),
+        .clock = script->clock,
     };
-    options.flags = options.limit == 0 ? TIDEGATE_CONCURRENCY_LIMIT_ZERO : 0;
-    tidegate_keyed_concurrency_limiter *limiter = NULL;
-    int32_t status = tidegate_keyed_concurrency_limiter_new(&options, &limiter, error_text, sizeof error_text);
+    if (options.limit == 0) {
+        options.flags |= TIDEGATE_CONCURRENCY_LIMIT_ZERO;
+    }
+    tidegate_keyed_concurrency_limiter *made = NULL;
+    int32_t status = tidegate_keyed_concurrency_limiter_new(&options, &made, error_text, sizeof error_text);
     say_told(status);
     if (status == TIDEGATE_OK) {
-        new_limiter(script, name)->keyed_concurrency = limiter;
+        Limiter *limiter = new_limiter(script, name);
+        limiter->keyed_concurrency = made;
+        limiter->tracks_hold_time = tracks;
     }
 }
 
@@ -594,6 +602,52 @@ static void many(Script *script, const char *name, char **words, int count) {
     printf("\n");
 }
 
+/* `key=%XX`, then quotas. */
+static void set_quota(Script *script, const char *name, char **words, int count) {
+    const Limiter *limiter = rate_named(script, name);
+    tidegate_key key = key_option(limiter, words, count);
+    char *text = (char *)(uintptr_t)option(words, count, "text");
+    int32_t status = TIDEGATE_ERROR_OPTION;
+    if (text != NULL) {
+        size_t length = decode(text);
+        status = tidegate_keyed_rate_limiter_set_quota_text(limiter->keyed_rate, key.data, key.size, text, length,
+                                                            error_text, sizeof error_text);
+    } else {
+        tidegate_quota quotas[TIDEGATE_MAX_QUOTAS + 1];
+        int read = read_quotas(words + 1, count - 1, quotas);
+        if (read >= 0) {
+            status = tidegate_keyed_rate_limiter_set_quota(limiter->keyed_rate, key.data, key.size, quotas,
+                                                           (size_t)read, error_text, sizeof error_text);
+        }
+    }
+    say_told(status);
+}
+
+static void clear_quota(Script *script, const char *name, char **words, int count) {
+    const Limiter *limiter = rate_named(script, name);
+    tidegate_key key = key_option(limiter, words, count);
+    say_done(tidegate_keyed_rate_limiter_clear_quota(limiter->keyed_rate, key.data, key.size));
+}
+
+static void top_denied(Script *script, const char *name, char **words, int count) {
+    size_t most = (size_t)number_option(words, count, "n", 0);
+    tidegate_denied_key *keys = grown(NULL, 0, (most + 1) * sizeof *keys);
+    size_t told;
+    if (tidegate_keyed_rate_limiter_top_denied(rate_named(script, name)->keyed_rate, keys, most, &told) < 0) {
+        fault("%s tells no keys", name);
+    }
+    printf("%ld ok", line_number);
+    for (size_t i = 0; i < told; i++) {
+        printf(" ");
+        for (uint64_t byte = 0; byte < keys[i].key_size; byte++) {
+            printf("%02x", keys[i].key[byte]);
+        }
+        printf(":%" PRIu64 ":%" PRIu64, keys[i].count, keys[i].error);
+    }
+    printf("\n");
+    free(keys);
+}
+
 static void in_flight(Script *script, const char *name, char **words, int count) {
     const Limiter *limiter = limiter_named(script, name);
     tidegate_key key = key_option(limiter, words, count);
@@ -647,6 +701,14 @@ static void make_ip_key(char **words, int count) {
     }
 }
 
+/* Ends a line of statistics. */
+static void say_hold_times(const Limiter *limiter, const tidegate_stats *stats) {
+    if (limiter->tracks_hold_time) {
+        printf(" hold_total=%" PRIu64 " hold_max=%" PRIu64, stats->hold_time_total_ns, stats->hold_time_max_ns);
+    }
+    printf("\n");
+}
+
 /* Statistics of keyed limiters; false if the limiter has no keys. */
 static bool keyed_stats(const Limiter *limiter) {
     tidegate_stats stats;
@@ -663,9 +725,10 @@ static bool keyed_stats(const Limiter *limiter) {
             fault("no statistics");
         }
         printf("%ld ok limit=%" PRIu64 " allowed=%" PRIu64 " denied=%" PRIu64 " released_ok=%" PRIu64
-               " released_failed=%" PRIu64 " capacity=%" PRIu64 "\n",
+               " released_failed=%" PRIu64 " capacity=%" PRIu64,
                line_number, stats.limit, stats.allowed, stats.denied, stats.released_ok, stats.released_failed,
                stats.capacity);
+        say_hold_times(limiter, &stats);
         return true;
     }
     return false;
@@ -691,10 +754,7 @@ static void stats(Script *script, const char *name) {
            " released_ok=%" PRIu64 " released_failed=%" PRIu64,
            line_number, stats.limit, stats.in_flight, stats.available, stats.allowed, stats.denied, stats.released_ok,
            stats.released_failed);
-    if (limiter->tracks_hold_time) {
-        printf(" hold_total=%" PRIu64 " hold_max=%" PRIu64, stats.hold_time_total_ns, stats.hold_time_max_ns);
-    }
-    printf("\n");
+    say_hold_times(limiter, &stats);
 }
 
 static void set_limit(Script *script, const char *name, const char *limit) {
@@ -749,6 +809,12 @@ static void run(Script *script, char **words, int count) {
         reset(script, name, more, more_count);
     } else if (strcmp(verb, "many") == 0) {
         many(script, name, more, more_count);
+    } else if (strcmp(verb, "quota") == 0) {
+        set_quota(script, name, more, more_count);
+    } else if (strcmp(verb, "clear") == 0) {
+        clear_quota(script, name, more, more_count);
+    } else if (strcmp(verb, "top") == 0) {
+        top_denied(script, name, more, more_count);
     } else if (strcmp(verb, "in_flight") == 0) {
         in_flight(script, name, more, more_count);
     } else if (strcmp(verb, "reconfigure") == 0) {

@@ -133,7 +133,7 @@ Words read_list(const std::string &text) {
 
 std::string in_hex(const std::string &key) {
     std::ostringstream line;
-    line << "ok " << std::hex << std::setfill('0');
+    line << std::hex << std::setfill('0');
     for (const char byte : key) {
         line << std::setw(2) << static_cast<unsigned>(static_cast<unsigned char>(byte));
     }
@@ -156,17 +156,18 @@ tidegate::KeyedRateOptions keyed_options(const Options &options) {
         }
         settings.when_full = *when_full == "evict" ? tidegate::WhenFull::evict : tidegate::WhenFull::deny_new;
     }
+    settings.track_denied = options.number("track_denied", 0);
     return settings;
 }
 
-// What the words after a limiter's name say, given to whoever builds from it.
+// What the words from `begin` on say, by default those after a limiter's name, given to whoever builds from it.
 template <class Use>
-void with_quotas(const Words &words, Use use) {
-    const std::string_view first = words.at(2);
+void with_quotas(const Words &words, Use use, std::size_t begin = 2) {
+    const std::string &first = words.at(begin);
     if (first.substr(0, 5) == "text=") {
-        use(tidegate::Quotas(decoded(words[2].substr(5))));
+        use(tidegate::Quotas(decoded(first.substr(5))));
     } else {
-        use(tidegate::Quotas(read_quotas(words.begin() + 2, words.end())));
+        use(tidegate::Quotas(read_quotas(words.begin() + static_cast<std::ptrdiff_t>(begin), words.end())));
     }
 }
 
@@ -205,6 +206,11 @@ std::string shown(const tidegate::Decision &decision) {
     return line.str();
 }
 
+std::string hold_times(const tidegate::Stats &stats) {
+    return " hold_total=" + std::to_string(stats.hold_time_total.count()) +
+           " hold_max=" + std::to_string(stats.hold_time_max.count());
+}
+
 struct Concurrency {
     tidegate::ConcurrencyLimiter limiter;
     bool tracks_hold_time;
@@ -214,6 +220,7 @@ struct Concurrency {
 
 struct KeyedConcurrency {
     tidegate::KeyedConcurrencyLimiter limiter;
+    bool tracks_hold_time;
     std::vector<tidegate::KeyedPermit> nameless;
 };
 
@@ -234,16 +241,17 @@ private:
     std::string answer(const Words &words) {
         const std::string &verb = words[0], &name = words.at(1);
         if (verb == "key") {
-            return in_hex(tidegate::key_of(read_list(name.substr(std::string_view("parts=").size()))));
+            return "ok " + in_hex(tidegate::key_of(read_list(name.substr(std::string_view("parts=").size()))));
         }
         if (verb == "ip") {
             const Options options(words.begin() + 1, words.end());
             const std::string address = decoded(*options.find("address"));
-            return in_hex(options.find("prefix") == nullptr ? tidegate::ip_key(address)
-                                                            : tidegate::ip_key(address, options.number("prefix")));
+            return "ok " + in_hex(options.find("prefix") == nullptr
+                                      ? tidegate::ip_key(address)
+                                      : tidegate::ip_key(address, options.number("prefix")));
         }
         const bool has_options = verb == "try" || verb == "decide" || verb == "peek" || verb == "conc" ||
-                                 verb == "reset" || verb == "many" || verb == "in_flight";
+                                 verb == "reset" || verb == "many" || verb == "in_flight" || verb == "clear" || verb == "top";
         const Options options = has_options ? Options(words.begin() + 2, words.end()) : Options(words.end(), words.end());
         if (verb == "rate") {
             make_rate(name, words);
@@ -252,9 +260,11 @@ private:
         if (verb == "conc" && options.find("max_keys") != nullptr) {
             tidegate::KeyedConcurrencyOptions settings;
             settings.max_keys = options.number("max_keys");
+            settings.track_hold_time = options.number("track_hold_time", 0) == 1;
+            settings.clock = &clock_;
             tidegate::KeyedConcurrencyLimiter limiter(options.number("limit"), settings);
             forget(name);
-            keyed_concurrencies_.emplace(name, KeyedConcurrency{std::move(limiter), {}});
+            keyed_concurrencies_.emplace(name, KeyedConcurrency{std::move(limiter), settings.track_hold_time, {}});
             return "ok";
         }
         if (keyed_rates_.count(name) != 0) {
@@ -370,6 +380,18 @@ private:
             check(limiter.reset(key_of_call(options)));
         } else if (verb == "reconfigure") {
             with_quotas(words, [&](const tidegate::Quotas &quotas) { limiter.reconfigure(quotas); });
+        } else if (verb == "quota") {
+            const std::string key = key_of_call(Options(words.begin() + 2, words.begin() + 3));
+            with_quotas(words, [&](const tidegate::Quotas &quotas) { limiter.set_quota(key, quotas); }, 3);
+        } else if (verb == "clear") {
+            check(limiter.clear_quota(key_of_call(options)));
+        } else if (verb == "top") {
+            std::string line = "ok";
+            for (const tidegate::DeniedKey &denied : limiter.top_denied(options.number("n"))) {
+                line += " " + in_hex(denied.key) + ":" + std::to_string(denied.count) + ":" +
+                        std::to_string(denied.error);
+            }
+            return line;
         } else if (verb == "stats") {
             const tidegate::Stats stats = limiter.stats();
             std::ostringstream line;
@@ -408,6 +430,9 @@ private:
             line << "ok limit=" << stats.limit << " allowed=" << stats.allowed << " denied=" << stats.denied
                  << " released_ok=" << stats.released_ok << " released_failed=" << stats.released_failed
                  << " capacity=" << stats.capacity;
+            if (keyed.tracks_hold_time) {
+                line << hold_times(stats);
+            }
             return line.str();
         }
         throw Fault("unknown command " + verb + " of a keyed concurrency limiter");
@@ -470,7 +495,7 @@ private:
              << " allowed=" << stats.allowed << " denied=" << stats.denied << " released_ok=" << stats.released_ok
              << " released_failed=" << stats.released_failed;
         if (found->second.tracks_hold_time) {
-            line << " hold_total=" << stats.hold_time_total.count() << " hold_max=" << stats.hold_time_max.count();
+            line << hold_times(stats);
         }
         return line.str();
     }

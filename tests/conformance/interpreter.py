@@ -12,7 +12,7 @@ from budgets import ALLOWED, NEVER
 from keyed import KeyedConcurrencyLimiter, KeyedRateLimiter, ip_key, key_of
 from quota import Mistake, Quota, parse_list
 
-TABLE_OPTIONS = ("max_keys=", "when_full=")
+TABLE_OPTIONS = ("max_keys=", "when_full=", "track_denied=")
 
 
 class ScriptFault(Exception):
@@ -46,9 +46,13 @@ class Interpreter:
         table = read_options(word for word in words if word.startswith(TABLE_OPTIONS))
         words = [word for word in words if not word.startswith(TABLE_OPTIONS)]
         if table:
-            max_keys, when_full = int(table["max_keys"]), table.get("when_full", "evict")
             self.limiters[name] = self.keyed_rate_limiter(
-                self.clock, read_quotas(words), max_keys, when_full, self.rate_limiter
+                self.clock,
+                read_quotas(words),
+                int(table["max_keys"]),
+                table.get("when_full", "evict"),
+                int(table.get("track_denied", 0)),
+                self.rate_limiter,
             )
         else:
             self.limiters[name] = self.rate_limiter(self.clock, read_quotas(words))
@@ -58,9 +62,9 @@ class Interpreter:
         options = read_options(words)
         limit = int(options["limit"])
         if "max_keys" in options:
-            self.limiters[name] = KeyedConcurrencyLimiter(self.clock, limit, int(options["max_keys"]))
-            return "ok"
-        limiter = model.ConcurrencyLimiter(self.clock, limit)
+            limiter = KeyedConcurrencyLimiter(self.clock, limit, int(options["max_keys"]))
+        else:
+            limiter = model.ConcurrencyLimiter(self.clock, limit)
         limiter.reports_hold_time = options.get("track_hold_time") == "1"
         self.limiters[name] = limiter
         return "ok"
@@ -116,6 +120,18 @@ class Interpreter:
         self.limiter(name).reconfigure(read_quotas(words))
         return "ok"
 
+    def do_quota(self, name, key, *words):
+        self.keyed(name).set_quota(*self.key(name, read_options([key])), read_quotas(words))
+        return "ok"
+
+    def do_clear(self, name, key):
+        self.keyed(name).clear_quota(*self.key(name, read_options([key])))
+        return "ok"
+
+    def do_top(self, name, most):
+        top = self.keyed(name).top.top(int(read_options([most])["n"]))
+        return " ".join(["ok", *(f"{key.hex()}:{count}:{error}" for key, count, error in top)])
+
     def do_limit(self, name, limit):
         self.limiter(name).set_limit(int(limit))
         return "ok"
@@ -128,11 +144,11 @@ class Interpreter:
             return "ok " + figures(limiter, ("allowed", "denied", "evicted_live", "capacity"))
         if isinstance(limiter, KeyedConcurrencyLimiter):
             names = ("limit", "allowed", "denied", "released_ok", "released_failed", "capacity")
-            return "ok " + figures(limiter, names)
-        names = ("limit", "in_flight", "available", "allowed", "denied", "released_ok", "released_failed")
+        else:
+            names = ("limit", "in_flight", "available", "allowed", "denied", "released_ok", "released_failed")
         text = "ok " + figures(limiter, names)
         if limiter.reports_hold_time:
-            text += f" hold_total={sum(limiter.holds)} hold_max={max(limiter.holds)}"
+            text += f" hold_total={sum(limiter.holds)} hold_max={max(limiter.holds, default=0)}"
         return text
 
     def do_in_flight(self, name, key):

@@ -13,6 +13,9 @@ from quota import MAX_COUNT, MAX_PERIOD_NS, Mistake, check_list, demand
 
 DEFAULT_MAX_KEYS = 100_000
 MOST_KEYS = 2**32
+MOST_DENIED = 65_536
+# So much of a key is its name among those refused most.
+NAME_BYTES = 128
 # A table for so few keys is two lines of four slots, and those are the lines of every key.
 SMALL_TABLE_KEYS = 3
 SLOTS = 8
@@ -52,18 +55,55 @@ class NoRoom:
         return 0
 
 
+class DeniedKeys:
+    """The keys that are refused most, in a space-saving sketch of so many entries."""
+
+    def __init__(self, entries):
+        self.entries = entries
+        self.refusals = 0
+        # Of each key the count, the refusal that was its last, and the error.
+        self.counts = {}
+
+    def add(self, key):
+        if not self.entries:
+            return
+        self.refusals += 1
+        count, _, error = self.counts.get(key, (0, 0, 0))
+        if key not in self.counts and len(self.counts) == self.entries:
+            least = min(self.counts, key=self.counts.get)
+            count = error = self.counts.pop(least)[0]
+        self.counts[key] = count + 1, self.refusals, error
+
+    def top(self, most):
+        """(key, count, error) of each."""
+        by_count = sorted(self.counts, key=self.counts.get, reverse=True)[:most]
+        return [(key[:NAME_BYTES], self.counts[key][0], self.counts[key][2]) for key in by_count]
+
+
 class KeyedRateLimiter:
     """One or more quotas for each key; a table for each quota."""
 
-    def __init__(self, clock, quotas, max_keys=DEFAULT_MAX_KEYS, when_full="evict", rate_limiter=RateLimiter):
+    def __init__(
+        self,
+        clock,
+        quotas,
+        max_keys=DEFAULT_MAX_KEYS,
+        when_full="evict",
+        track_denied=0,
+        rate_limiter=RateLimiter,
+    ):
         check_keyed(quotas)
         demand("max_keys", max_keys, 1, MOST_KEYS)
+        demand("track_denied", track_denied, 0, MOST_DENIED)
         self.clock = clock
         self.capacity = max_keys
         self.when_full = when_full
         # Of a key that was never seen.
         self.fresh = rate_limiter(clock, quotas)
         self.by_key = {}
+        # Keys with quotas of their own, which take no slots.
+        self.own = frozenset()
+        self.top = DeniedKeys(track_denied)
         self.allowed = 0
         self.denied = 0
         self.evicted_live = 0
@@ -74,16 +114,23 @@ class KeyedRateLimiter:
             self.by_key[key].reset()
         return self.by_key[key]
 
+    def others(self, index, key):
+        """The budgets of the other keys for the quota `index`, but of those with quotas of their own."""
+        others = self.by_key.keys() - self.own - {key}
+        return {other: self.by_key[other].budgets[index] for other in sorted(others)}
+
     def tenants(self, index, key):
         """The budgets of the other keys that owe something of the quota `index`."""
-        budgets = {other: limiter.budgets[index] for other, limiter in self.by_key.items() if other != key}
+        budgets = self.others(index, key)
         return {other: budget for other, budget in budgets.items() if budget.share(self.clock.now) > 0}
 
     def is_full_for(self, index, key):
         """Whether the key needs a slot and all are taken by keys that owe something."""
-        if self.capacity > SMALL_TABLE_KEYS or self.of(key).budgets[index].share(self.clock.now) > 0:
-            return False
-        return len(self.tenants(index, key)) == SLOTS
+        has_slot = key in self.own or self.of(key).budgets[index].share(self.clock.now) > 0
+        return not has_slot and self.is_taken(index, key)
+
+    def is_taken(self, index, key):
+        return self.capacity <= SMALL_TABLE_KEYS and len(self.tenants(index, key)) == SLOTS
 
     def victim(self, tenants):
         """The key that owes the smallest share; of several the one that is at rest first."""
@@ -111,6 +158,7 @@ class KeyedRateLimiter:
         decision = self.peek(key, cost)
         if decision.status != ALLOWED:
             self.denied += 1
+            self.top.add(key)
             return decision
         limiter = self.of(key)
         full = [index for index in range(len(limiter.budgets)) if self.is_full_for(index, key)]
@@ -143,8 +191,37 @@ class KeyedRateLimiter:
 
     def reconfigure(self, quotas):
         check_keyed(quotas)
-        for limiter in (self.fresh, *self.by_key.values()):
+        epoch = self.fresh.epoch
+        for limiter in (self.fresh, *(self.by_key[key] for key in self.by_key if key not in self.own)):
             limiter.reconfigure(quotas)
+        if self.fresh.epoch != epoch:
+            for key in self.own:
+                self.by_key[key].epoch += 1
+
+    def set_quota(self, key, quotas):
+        check_keyed(quotas)
+        self.fresh.check_kinds(quotas)
+        own = [budget.quota for budget in self.of(key).budgets]
+        if key in self.own and list(map(str, own)) == list(map(str, quotas)):
+            return
+        self.move(key, quotas)
+        self.own |= {key}
+
+    def clear_quota(self, key):
+        if key not in self.own:
+            return
+        self.move(key, [budget.quota for budget in self.fresh.budgets])
+        self.own -= {key}
+        for index, budget in enumerate(self.of(key).budgets):
+            # With deny_new too: the key isn't new.
+            if budget.share(self.clock.now) > 0 and self.is_taken(index, key):
+                self.evict(index, self.victim(self.tenants(index, key)))
+
+    def move(self, key, quotas):
+        """What is used is kept, as in a reconfigure, but a move is a change also where the quotas are the same."""
+        for budget, quota in zip(self.of(key).budgets, quotas, strict=True):
+            budget.reconfigure(self.clock.now, quota)
+        self.void(key)
 
 
 class KeyedConcurrencyLimiter:
@@ -185,6 +262,10 @@ class KeyedConcurrencyLimiter:
         self.allowed += permit.held
         self.denied += not permit.held
         return permit
+
+    @property
+    def holds(self):
+        return [hold for limiter in self.by_key.values() for hold in limiter.holds]
 
     @property
     def released_ok(self):

@@ -105,11 +105,14 @@ class RateLimiter:
         self.epoch += 1
         self.budgets = [type(budget)(budget.quota) for budget in self.budgets]
 
-    def reconfigure(self, quotas):
-        check_list(quotas)
+    def check_kinds(self, quotas):
         kinds = [(quota.algorithm, quota.anchor) for quota in quotas]
         if kinds != [(budget.quota.algorithm, budget.quota.anchor) for budget in self.budgets]:
             raise Mistake("quota", "; ".join(map(str, quotas)), "as many quotas, of the same algorithms and anchors")
+
+    def reconfigure(self, quotas):
+        check_list(quotas)
+        self.check_kinds(quotas)
         pairs = zip(self.budgets, quotas, strict=True)
         # By canonical text: a burst that is the limit is the same as none.
         changed = [(budget, quota) for budget, quota in pairs if str(budget.quota) != str(quota)]

@@ -48,8 +48,9 @@ class KeyedRateScript(ScriptWriter):
         self.decisions = []
         how = as_text(";".join(map(str, self.quotas))) if rng.random() < 0.2 else fields(self.quotas)
         when_full = rng.choice(("", " when_full=evict", " when_full=deny_new"))
-        self.say(f"rate r {how} max_keys={rng.choice(SMALL if small else LARGE)}{when_full}")
+        self.say(f"rate r {how} max_keys={rng.choice(SMALL if small else LARGE)}{when_full}{self.more_options()}")
         steps = (
+            *self.more_steps(),
             (self.call, 14),
             (self.probe, 5),
             (self.flood, 3 if small else 1),
@@ -64,6 +65,12 @@ class KeyedRateScript(ScriptWriter):
             rng.choices([step for step, _ in steps], [weight for _, weight in steps])[0]()
         self.say("stats r")
         return self.lines
+
+    def more_options(self):
+        return ""
+
+    def more_steps(self):
+        return ()
 
     def a_key(self):
         return self.rng.choice(self.keys)
@@ -153,14 +160,48 @@ class KeyedRateScript(ScriptWriter):
         self.say(self.rng.choice(mistakes))
 
 
+class KeyQuotaScript(KeyedRateScript):
+    """A keyed limiter whose keys get quotas of their own, and that counts refusals."""
+
+    def more_options(self):
+        return self.rng.choice(("", " track_denied=3", " track_denied=100"))
+
+    def more_steps(self):
+        return (self.set_quota, 5), (self.clear_quota, 3), (self.top, 2)
+
+    def set_quota(self):
+        quotas = [keyed_quota(self.rng, quota) if self.rng.random() < 0.8 else quota for quota in self.quotas]
+        if self.rng.random() < 0.05:
+            quotas = [*quotas, keyed_quota(self.rng)]
+        self.say(f"quota r key={as_key(self.a_key())} {fields(quotas)}")
+
+    def clear_quota(self):
+        self.say(f"clear r key={as_key(self.a_key())}")
+
+    def top(self):
+        self.say(f"top r n={self.rng.choice((0, 1, 3, 200))}")
+
+    def mistake(self):
+        if self.rng.random() < 0.5:
+            return super().mistake()
+        mistakes = (
+            "quota r key=a limit=1 per=0",
+            "quota r key=a limit=5 per=1000 algorithm=sliding_log",
+            f"rate {self.new_name('bad')} limit=5 per=1000 max_keys=3 track_denied=65537",
+        )
+        return self.say(self.rng.choice(mistakes))
+
+
 class KeyedPermitScript(ScriptWriter):
     """A keyed concurrency limiter."""
+
+    options = ""
 
     def write(self):
         rng = self.rng
         limit = rng.choice((0, 1, 2, 5, 2**31 - 1))
         keys = [b"%d" % number for number in range(rng.choice((2, 10)))]
-        self.say(f"conc c limit={limit} max_keys={rng.choice((*SMALL, *LARGE))}")
+        self.say(f"conc c limit={limit} max_keys={rng.choice((*SMALL, *LARGE))}{self.options}")
         permits = []
         for _ in range(rng.randint(8, 40)):
             step, key = rng.random(), as_key(rng.choice(keys))
@@ -184,8 +225,16 @@ class KeyedPermitScript(ScriptWriter):
                 self.say(f"in_flight c key={key}")
             else:
                 self.say("stats c")
+            if self.options and rng.random() < 0.3:
+                self.say(f"advance {rng.randint(0, 1000)}")
         self.say("stats c")
         return self.lines
+
+
+class KeyedHoldScript(KeyedPermitScript):
+    """One that measures how long permits are held."""
+
+    options = " track_hold_time=1"
 
 
 class KeyTextScript(ScriptWriter):
@@ -212,6 +261,7 @@ class KeyTextScript(ScriptWriter):
 
 
 KEYED_KINDS = ((KeyedRateScript, 75), (KeyedPermitScript, 15), (KeyTextScript, 10))
+KEY_QUOTA_KINDS = ((KeyQuotaScript, 85), (KeyedHoldScript, 15))
 
 
 if __name__ == "__main__":

@@ -163,17 +163,17 @@ class SharpKeyedLimiter(KeyedRateLimiter):
                 raise Blurred
             return tenants
         counts = [0, 0]
-        for other, limiter in self.by_key.items():
-            if other != key:
-                earliest, latest = self.share_bounds(limiter.budgets[index])
-                counts[0] += earliest > 0
-                counts[1] += latest > 0
+        for budget in self.others(index, key).values():
+            earliest, latest = self.share_bounds(budget)
+            counts[0] += earliest > 0
+            counts[1] += latest > 0
         if counts[0] != counts[1] and counts[1] >= SLOTS:
             raise Blurred
         return tenants
 
     def is_full_for(self, index, key):
-        has_no_slot = self.capacity <= SMALL_TABLE_KEYS and len(self.tenants(index, key)) >= SLOTS
+        is_small = self.capacity <= SMALL_TABLE_KEYS and key not in self.own
+        has_no_slot = is_small and len(self.tenants(index, key)) >= SLOTS
         # That the key has lost its own is certain only if it was at rest.
         if has_no_slot and self.share_bounds(self.of(key).budgets[index])[1] > 0:
             raise Blurred
@@ -226,9 +226,22 @@ class SharpKeyedLimiter(KeyedRateLimiter):
         with self.unchanged_if_blurred():
             super().reconfigure(quotas)
 
+    def set_quota(self, key, quotas):
+        with self.unchanged_if_blurred():
+            super().set_quota(key, quotas)
+
+    def clear_quota(self, key):
+        with self.unchanged_if_blurred():
+            super().clear_quota(key)
+            bounds = [self.share_bounds(budget) for budget in self.of(key).budgets]
+            # Whether it needs a slot.
+            if any(earliest <= 0 < latest for earliest, latest in bounds):
+                raise Blurred
+
     @contextmanager
     def unchanged_if_blurred(self):
-        figures = {name: getattr(self, name) for name in ("allowed", "denied", "evicted_live", "voids")}
+        names = ("allowed", "denied", "evicted_live", "voids", "own", "top")
+        figures = {name: copy.deepcopy(getattr(self, name)) for name in names}
         limiters = (self.fresh, *self.by_key.values())
         states = [(limiter, copy.deepcopy(limiter.budgets), limiter.epoch) for limiter in limiters]
         try:

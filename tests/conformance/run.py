@@ -1,13 +1,15 @@
 """Compares every language's driver with the golden transcripts, with the naive model and with one another.
 
-usage: python3 run.py [--driver LANG=COMMAND]... [--keyed LANG]... [--seed N] [--count 1000] [--update-golden]
+usage: python3 run.py [--driver LANG=COMMAND]... [--keyed LANG]... [--key-quotas LANG]... [--seed N] [--count 1000]
+                      [--update-golden]
 
 COMMAND is split as a shell does and gets all vector files as arguments; each driver runs once. On hand-written vectors
 all drivers and the model must print the golden transcripts. On random scripts all drivers must print the same, and the
 same as the model but for 1 ns in retry_after and reset_after: a core counts in ticks of up to 1 ns (resolution.py).
 
 What has keys (vectors/keyed/ and random scripts) goes to the drivers of the languages that are named by --keyed. The
-others must fail on it: a driver that has learnt all of it and isn't named is a failure, so none is forgotten.
+others must fail on it: a driver that has learnt all of it and isn't named is a failure, so none is forgotten. In the
+same way the files of KEY_QUOTA_VECTORS, and random scripts of that kind, go to those that are named by --key-quotas.
 """
 
 import argparse
@@ -20,12 +22,13 @@ from itertools import zip_longest
 from pathlib import Path
 
 from interpreter import transcript
-from random_keyed import KEYED_KINDS
+from random_keyed import KEY_QUOTA_KINDS, KEYED_KINDS
 from random_scripts import write_scripts
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 GOLDEN = VECTORS / "golden"
 KEYED = "keyed"
+KEY_QUOTA_VECTORS = ("key_quotas.txt", "top_denied.txt", "keyed_hold_times.txt")
 TIMEOUT_SECONDS = 300
 SHOWN_DIFFERENCES = 5
 TOLERANT = ("retry_after=", "reset_after=")
@@ -118,8 +121,10 @@ def run_driver(command, files):
 
 
 def all_vectors():
-    """Those without keys, and those with."""
-    return sorted(VECTORS.glob("*.txt")), sorted((VECTORS / KEYED).glob("*.txt"))
+    """Those without keys, those with, and those of KEY_QUOTA_VECTORS."""
+    keyed = sorted((VECTORS / KEYED).glob("*.txt"))
+    quotas = [vector for vector in keyed if vector.name in KEY_QUOTA_VECTORS]
+    return sorted(VECTORS.glob("*.txt")), [vector for vector in keyed if vector not in quotas], quotas
 
 
 def golden_of(vector):
@@ -184,14 +189,14 @@ def compare(report, vectors, drivers, random_file):
         )
 
 
-def check_not_named(report, vectors, drivers):
-    """A driver that isn't named by --keyed doesn't know all of what has keys."""
+def check_not_named(report, option, vectors, drivers):
+    """A driver that isn't named by the option doesn't know all of what it stands for."""
     for language, command in drivers:
         transcripts, problems = run_driver(command, vectors)
         known = [vector for vector in vectors if transcripts.get(vector.name) == read_golden(vector)]
         knows = not problems or len(known) == len(vectors)
-        report.check(f"{language} isn't named by --keyed", ["but its driver knows scripts with keys"] if knows else [])
-        print(f"{language}: not named by --keyed; {len(known)} of {len(vectors)} files with keys pass", flush=True)
+        report.check(f"{language} isn't named by {option}", ["but its driver knows its scripts"] if knows else [])
+        print(f"{language}: not named by {option}; {len(known)} of {len(vectors)} of its files pass", flush=True)
 
 
 def driver_option(text):
@@ -205,27 +210,36 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--driver", type=driver_option, action="append", default=[], metavar="LANG=COMMAND")
     arguments.add_argument("--keyed", action="append", default=[], metavar="LANG", help="whose driver knows keys")
+    arguments.add_argument(
+        "--key-quotas", action="append", default=[], metavar="LANG", help="and quotas of single keys"
+    )
     arguments.add_argument("--seed", type=int, default=int(time.time()))
     arguments.add_argument("--count", type=int, default=1000, help="random scripts, and as many keyed ones")
     arguments.add_argument("--update-golden", action="store_true", help="write the golden transcripts from the model")
     given = arguments.parse_args()
-    unknown = set(given.keyed) - {language for language, _ in given.driver}
+    unknown = {*given.keyed, *given.key_quotas} - {language for language, _ in given.driver}
     if unknown:
-        arguments.error(f"--keyed without a --driver: {', '.join(sorted(unknown))}")
-    plain, keyed = all_vectors()
+        arguments.error(f"--keyed or --key-quotas without a --driver: {', '.join(sorted(unknown))}")
+    plain, keyed, key_quotas = all_vectors()
     if given.update_golden:
-        update_golden([*plain, *keyed])
+        update_golden([*plain, *keyed, *key_quotas])
     print(f"{given.count} random scripts; the same again with --seed {given.seed} --count {given.count}")
     report = Report()
-    check_model(report, [*plain, *keyed])
-    named = [driver for driver in given.driver if driver[0] in given.keyed]
+    check_model(report, [*plain, *keyed, *key_quotas])
+    parts = (
+        ("--keyed", given.keyed, keyed, KEYED_KINDS),
+        ("--key-quotas", given.key_quotas, key_quotas, KEY_QUOTA_KINDS),
+    )
     with tempfile.TemporaryDirectory() as folder:
-        random_file, random_keyed_file = Path(folder) / "random.txt", Path(folder) / "random_keyed.txt"
+        random_file = Path(folder) / "random.txt"
         write_scripts(random_file, given.seed, given.count)
-        write_scripts(random_keyed_file, given.seed, given.count, KEYED_KINDS)
         compare(report, plain, given.driver, random_file)
-        compare(report, keyed, named, random_keyed_file)
-    check_not_named(report, keyed, [driver for driver in given.driver if driver not in named])
+        for option, languages, vectors, kinds in parts:
+            random_file = Path(folder) / f"random_{option.strip('-').replace('-', '_')}.txt"
+            write_scripts(random_file, given.seed, given.count, kinds)
+            compare(report, vectors, [driver for driver in given.driver if driver[0] in languages], random_file)
+            not_named = [driver for driver in given.driver if driver[0] not in languages]
+            check_not_named(report, option, vectors, not_named)
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed else 0
 

@@ -51,6 +51,29 @@ class KeyedRateLimiterTest(unittest.TestCase):
             ["error decision"],
         )
 
+    def test_a_key_with_a_quota_of_its_own_keeps_what_is_used_and_takes_no_slot(self):
+        self.assertEqual(
+            answers(
+                "rate r limit=4 per=4000 max_keys=3 when_full=deny_new",
+                "try r key=own cost=3",
+                "quota r key=own limit=8 per=4000",
+                EIGHT,
+                "peek r key=own",
+                "clear r key=own",
+                "peek r key=own",
+            ),
+            [
+                "allowed",
+                "allowed limit=8 remaining=5 retry_after=0 reset_after=1500 quota=0",
+                "allowed limit=4 remaining=1 retry_after=0 reset_after=3000 quota=0",
+            ],
+        )
+
+    def test_refusals_are_counted_in_a_sketch(self):
+        commands = ("rate r limit=0 per=9 max_keys=3 track_denied=2", "many r keys=a,a,a,b,c,c")
+        world = Interpreter()
+        self.assertEqual([world.run(command) for command in (*commands, "top r n=5")][-1], "ok 63:3:1 61:3:0")
+
     def test_a_key_is_for_keyed_limiters_and_only_for_them(self):
         with self.assertRaises(ScriptFault):
             answers("rate r limit=1 per=9 max_keys=3", "try r")

@@ -12,7 +12,7 @@ from pathlib import Path
 from interpreter import Interpreter, ScriptFault
 from model import Clock
 from quota import Mistake, Quota, parse_list
-from random_keyed import KEYED_KINDS
+from random_keyed import KEY_QUOTA_KINDS, KEYED_KINDS
 from random_scripts import scripts
 from resolution import Blurred, ExactLimiter, SharpKeyedLimiter, SharpLimiter
 from run import GOLDEN, Report, check_not_named, differences, equal, equal_within_1_ns
@@ -209,7 +209,7 @@ class RandomScriptsTest(unittest.TestCase):
 
     def test_they_reach_every_command_status_and_mistake(self):
         seen = set()
-        for line in (*scripts(1, 300), *scripts(1, 300, KEYED_KINDS)):
+        for line in (*scripts(1, 300), *scripts(1, 300, KEYED_KINDS), *scripts(1, 100, KEY_QUOTA_KINDS)):
             if line.startswith("script "):
                 world = Interpreter()
                 continue
@@ -267,7 +267,7 @@ class NamedTest(unittest.TestCase):
         report = Report()
         vector = VECTORS / "keyed" / "keys.txt"
         with redirect_stdout(StringIO()):
-            check_not_named(report, [vector], [("other", command)])
+            check_not_named(report, "--keyed", [vector], [("other", command)])
         return report.failed
 
     def test_a_driver_that_knows_keys_must_be_named(self):
