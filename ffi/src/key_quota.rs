@@ -4,7 +4,7 @@
 //!
 //!     tidegate_keyed_rate_limiter_set_quota_text(limiter, "ann", 3, "100/s", 5, NULL, 0);
 //!
-//! Such a key keeps a place of its own until tidegate_keyed_rate_limiter_clear_quota(), some 600 bytes for each quota: it
+//! Such a key keeps a place of its own until tidegate_keyed_rate_limiter_clear_quota(), about 1 KB for each quota: it
 //! is never evicted nor refused with TIDEGATE_KEYS_FULL. Other keys pay nothing for that.
 
 use crate::border::{Mistake, guard, guard_and_tell, object, quota_text};

@@ -51,7 +51,7 @@ pub struct tidegate_keyed_rate_limiter_options {
     /// What happens to a new key that finds no room: TIDEGATE_WHEN_FULL_*.
     pub when_full: u32,
     /// How many keys to count refusals of, see "Keys refused most": 0 for none, to TIDEGATE_MAX_TRACK_DENIED. Takes up to
-    /// some 300 bytes for each.
+    /// some 350 bytes for each.
     pub track_denied: u32,
     /// The clock to go by; NULL for the monotonic one.
     pub clock: *const tidegate_clock,

@@ -258,7 +258,7 @@ impl KeyedRateLimiter {
     /// Gives a key quotas of its own in place of the limiter's, from the next call on. What is used stays used, at most the new
     /// burst. Its decisions from before can no longer be refunded to any effect. Does nothing if it has these.
     ///
-    /// Such a key keeps a place of its own until [`clear_quota`](Self::clear_quota), some 600 bytes for each quota: it is never
+    /// Such a key keeps a place of its own until [`clear_quota`](Self::clear_quota), about 1 KB for each quota: it is never
     /// evicted nor refused as [`Status::KeysFull`]. 65,536 keys may have one. While no key has one they cost nothing.
     ///
     /// # Errors

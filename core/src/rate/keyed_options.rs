@@ -63,7 +63,7 @@ impl KeyedRateOptions {
     }
 
     /// How many keys to count refusals of, for [`top_denied`](KeyedRateLimiter::top_denied): 0 … 65,536, by default 0, which is none.
-    /// Takes up to some 300 bytes for each, and makes a refusal slower by some 100 ns; who is admitted pays nothing.
+    /// Takes up to some 350 bytes for each, and makes a refusal slower by some 100 ns; who is admitted pays nothing.
     #[must_use]
     pub fn track_denied(mut self, entries: u32) -> Self {
         self.track_denied = entries;

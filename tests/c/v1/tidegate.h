@@ -872,7 +872,7 @@ typedef struct tidegate_keyed_rate_limiter_options {
     uint32_t when_full;
     /**
      * How many keys to count refusals of, see "Keys refused most": 0 for none, to TIDEGATE_MAX_TRACK_DENIED. Takes up to
-     * some 300 bytes for each.
+     * some 350 bytes for each.
      */
     uint32_t track_denied;
     /** The clock to go by; NULL for the monotonic one. */
@@ -1113,7 +1113,7 @@ int32_t tidegate_keyed_rate_limiter_refund(const tidegate_keyed_rate_limiter *li
  *
  *     tidegate_keyed_rate_limiter_set_quota_text(limiter, "ann", 3, "100/s", 5, NULL, 0);
  *
- * Such a key keeps a place of its own until tidegate_keyed_rate_limiter_clear_quota(), some 600 bytes for each quota: it
+ * Such a key keeps a place of its own until tidegate_keyed_rate_limiter_clear_quota(), about 1 KB for each quota: it
  * is never evicted nor refused with TIDEGATE_KEYS_FULL. Other keys pay nothing for that.
  */
 
