@@ -445,8 +445,8 @@ typedef struct tidegate_permit {
     uint64_t permits;
     /** When, on the limiter's clock; 0 unless hold times are tracked. */
     uint64_t acquired_at_ns;
-    /** 0. */
-    uint64_t reserved;
+    /** In which process, counted by the forks that lie behind it: 0 where there are none. */
+    uint64_t process;
 } tidegate_permit;
 
 /**

@@ -233,7 +233,7 @@ impl Script {
         let (name, held) = self.permits.get(id).ok_or("no such permit")?;
         let released = match (self.limiter(name)?, held) {
             (Limiter::Concurrency(limiter), Held::Plain(permit)) => {
-                let spent = RawPermit { limiter_id: limiter.id(), permits: 0, acquired_at_ns: 0 };
+                let spent = RawPermit { limiter_id: limiter.id(), permits: 0, acquired_at_ns: 0, process: 0 };
                 limiter.release(permit.as_ref().unwrap_or(&spent), ok)?;
                 Held::Plain(None)
             }

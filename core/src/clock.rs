@@ -1,8 +1,10 @@
 //! Time: nanoseconds that never go back.
 
+use crate::fork;
+use crate::lock::Lock;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, SystemTime};
 
 /// The clock of a limiter: whole nanoseconds since some origin, never going back.
@@ -34,18 +36,23 @@ impl Clock {
     /// share one origin. The counter drifts from the operating system's clock by parts per million.
     #[must_use]
     pub fn monotonic() -> Self {
+        Self::shared().clone()
+    }
+
+    /// The monotonic clock, calibrated when it is first asked for.
+    pub(crate) fn shared() -> &'static Self {
         static MONOTONIC: OnceLock<Clock> = OnceLock::new();
-        MONOTONIC
-            .get_or_init(|| {
-                let counter = quanta::Clock::new();
-                let scale = counter.delta_as_nanos(0, 1 << SCALE_SHIFT);
-                let source = Source::Monotonic { counter, scale };
-                let mut clock = Clock { source, unix_offset_ns: 0 };
-                let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-                clock.unix_offset_ns = saturating_ns(unix).saturating_sub(clock.now_ns());
-                clock
-            })
-            .clone()
+        MONOTONIC.get().unwrap_or_else(|| fork::whole(|| MONOTONIC.get_or_init(Self::calibrated)))
+    }
+
+    fn calibrated() -> Self {
+        let counter = quanta::Clock::new();
+        let scale = counter.delta_as_nanos(0, 1 << SCALE_SHIFT);
+        let source = Source::Monotonic { counter, scale };
+        let mut clock = Self { source, unix_offset_ns: 0 };
+        let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        clock.unix_offset_ns = saturating_ns(unix).saturating_sub(clock.now_ns());
+        clock
     }
 
     /// Nanoseconds since the clock's origin. Never goes back.
@@ -58,6 +65,22 @@ impl Clock {
                 ((u128::from(counter.raw()) * u128::from(*scale)) >> SCALE_SHIFT) as u64
             }
             Source::Manual(time) => time.now_ns.load(Ordering::Acquire),
+        }
+    }
+
+    /// Whether a thread that sleeps sees this clock move on.
+    pub(crate) fn runs_by_itself(&self) -> bool {
+        matches!(self.source, Source::Monotonic { .. })
+    }
+
+    /// `watcher` is told whenever this clock is moved by hand, for as long as it lives.
+    pub(crate) fn watch(&self, watcher: Weak<dyn Watcher>) {
+        if let Source::Manual(time) = &self.source {
+            let mut watchers = time.watchers.lock();
+            if watchers.len() == watchers.capacity() {
+                watchers.retain(|watcher| watcher.strong_count() > 0);
+            }
+            watchers.push(watcher);
         }
     }
 
@@ -100,11 +123,18 @@ pub struct ManualClock {
     time: Arc<ManualTime>,
 }
 
+/// Somebody for whom a move of a manual clock may be what was waited for.
+pub(crate) trait Watcher: Send + Sync {
+    fn clock_moved(&self);
+}
+
 #[derive(Default)]
 struct ManualTime {
     now_ns: AtomicU64,
+    /// Who is told of each move.
+    watchers: Lock<Vec<Weak<dyn Watcher>>>,
     /// The time that was last set, which may be behind `now_ns` after a step back. Also keeps writers apart.
-    reference_ns: Mutex<u64>,
+    reference_ns: Lock<u64>,
 }
 
 impl ManualClock {
@@ -114,16 +144,18 @@ impl ManualClock {
         Self::default()
     }
 
-    /// Moves the clock on. Stops at 2⁶⁴−1 ns.
+    /// Moves the clock on, and grants or ends the waits that this makes due before it returns. Stops at 2⁶⁴−1 ns.
     pub fn advance(&self, by: Duration) {
         self.advance_ns(saturating_ns(by));
     }
 
     /// Moves the clock on by nanoseconds. Stops at 2⁶⁴−1.
     pub fn advance_ns(&self, by_ns: u64) {
-        let mut reference_ns = self.time.reference_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reference_ns = self.time.reference_ns.lock();
         *reference_ns = reference_ns.saturating_add(by_ns);
         self.move_on(by_ns);
+        drop(reference_ns);
+        self.tell();
     }
 
     /// Sets the underlying time, as a machine's clock is set. A step forward moves the clock on by as much; a step back
@@ -134,10 +166,18 @@ impl ManualClock {
 
     /// [`set`](Self::set), in nanoseconds.
     pub fn set_ns(&self, to_ns: u64) {
-        let mut reference_ns = self.time.reference_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reference_ns = self.time.reference_ns.lock();
         let by_ns = to_ns.saturating_sub(*reference_ns);
         *reference_ns = to_ns;
         self.move_on(by_ns);
+        drop(reference_ns);
+        self.tell();
+    }
+
+    /// All who wait on this clock, by now. With no lock held: they may do what they like.
+    fn tell(&self) {
+        let watchers: Vec<_> = self.time.watchers.lock().iter().filter_map(Weak::upgrade).collect();
+        watchers.iter().for_each(|watcher| watcher.clock_moved());
     }
 
     /// The clock's time in nanoseconds, which never goes back.

@@ -23,16 +23,19 @@ mod clock;
 mod concurrency;
 mod decision;
 mod error;
+mod fork;
 mod key;
+mod lock;
 mod quota;
 mod rate;
 mod stats;
 mod status;
 mod sync;
 mod table;
+mod wait;
 
 pub use clock::{Clock, ManualClock};
-pub use concurrency::{ConcurrencyLimiter, ConcurrencyOptions, OwnedPermit, Permit, RawPermit};
+pub use concurrency::{AcquirePermit, ConcurrencyLimiter, ConcurrencyOptions, OwnedPermit, Permit, RawPermit};
 pub use concurrency::{
     KeyedConcurrencyLimiter, KeyedConcurrencyOptions, KeyedPermit, OwnedKeyedPermit, RawKeyedPermit,
 };
@@ -40,13 +43,14 @@ pub use decision::{Decision, Grant};
 pub use error::Error;
 pub use key::{IPV6_PREFIX, ip_key, key_of};
 pub use quota::{Algorithm, Anchor, IntoQuotas, Quota};
-pub use rate::{DeniedKey, KeyedRateLimiter, KeyedRateOptions, RateLimiter};
+pub use rate::{AcquireTokens, DeniedKey, KeyedRateLimiter, KeyedRateOptions, RateLimiter, RateOptions, Reservation};
 pub use stats::Stats;
 pub use status::Status;
 #[cfg(loom)]
 #[doc(hidden)]
 pub use table::Protocol;
 pub use table::WhenFull;
+pub use wait::{AcquireError, Event, Refusal, Started, Ticket};
 
 /// The largest cost, number of permits, limit or burst: 2⁵³−1, the largest whole number that every language can say exactly.
 pub const MAX_COST: u64 = (1 << 53) - 1;

@@ -3,6 +3,7 @@
 //! Each of the first [`OWNED`] threads of a process owns a cache line in every limiter and counts there with a plain load
 //! and store. Threads beyond that share some further lines, with atomic adds. Reading adds up all lines.
 
+use crate::Status;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,10 +12,16 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Calls that were admitted.
+    /// Calls that were admitted, at once or after a wait.
     pub allowed: u64,
     /// Calls that were refused.
     pub denied: u64,
+    /// Waits that outlasted their timeout, or would have and so did not begin.
+    pub timed_out: u64,
+    /// Waits that were cancelled.
+    pub cancelled: u64,
+    /// How many wait at the moment.
+    pub waiting: u64,
     /// Permits out at the moment (concurrency limiters).
     pub in_flight: u64,
     /// Permits that could be taken at the moment (concurrency limiters).
@@ -50,6 +57,20 @@ pub(crate) enum Count {
     ReleasedOk,
     ReleasedFailed,
     HoldTimeNs,
+    TimedOut,
+    Cancelled,
+}
+
+impl Count {
+    /// Where the end of a wait, or of an attempt at one, is counted.
+    pub(crate) fn of_wait(status: Status) -> Self {
+        match status {
+            Status::Allowed => Self::Allowed,
+            Status::TimedOut => Self::TimedOut,
+            Status::Cancelled => Self::Cancelled,
+            _ => Self::Denied,
+        }
+    }
 }
 
 #[derive(Default)]

@@ -1,16 +1,16 @@
 //! The atomics and locks that the rest uses, so that the model checker can stand in for them (`--cfg loom`).
 
 #[cfg(not(loom))]
-pub(crate) use portable_atomic::AtomicU128;
+pub(crate) use crate::lock::Lock;
 #[cfg(not(loom))]
-pub(crate) use std::sync::Mutex;
+pub(crate) use portable_atomic::AtomicU128;
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicU64, fence};
 
 #[cfg(loom)]
-pub(crate) use loom::sync::Mutex;
-#[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU64, fence};
+#[cfg(loom)]
+pub(crate) use modelled::Lock;
 
 #[cfg(loom)]
 pub(crate) use wide::AtomicU128;
@@ -87,26 +87,71 @@ impl<T> Published<T> {
 
 /// What is published is whole and replaced in one step, which to the model checker is a lock around the replacing.
 #[cfg(loom)]
-pub(crate) struct Published<T>(Mutex<Option<std::sync::Arc<T>>>);
+pub(crate) struct Published<T>(Lock<Option<std::sync::Arc<T>>>);
 
 #[cfg(loom)]
 impl<T> Published<T> {
     pub(crate) fn nothing() -> Self {
-        Self(Mutex::new(None))
+        Self(Lock::new(None))
     }
 
     pub(crate) fn read(&self) -> Box<Option<std::sync::Arc<T>>> {
-        Box::new(lock(&self.0).clone())
+        Box::new(self.0.lock().clone())
     }
 
     pub(crate) fn publish(&self, value: Option<std::sync::Arc<T>>) {
-        *lock(&self.0) = value;
+        *self.0.lock() = value;
     }
 }
 
-/// Locks, and goes on after a panic elsewhere: everything guarded here is whole between any two statements.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> impl std::ops::DerefMut<Target = T> + '_ {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// A lock that the model checker sees. Models don't fork.
+#[cfg(loom)]
+mod modelled {
+    use crate::lock::Inherited;
+    use std::ops::{Deref, DerefMut};
+
+    pub(crate) struct Lock<T>(loom::sync::Mutex<T>);
+
+    impl<T: Default> Default for Lock<T> {
+        fn default() -> Self {
+            Self::new(T::default())
+        }
+    }
+
+    impl<T> Lock<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> Guard<'_, T> {
+            Guard { guard: self.0.lock().expect("nothing panics here"), inherited: Inherited::No }
+        }
+    }
+
+    pub(crate) struct Guard<'a, T> {
+        guard: loom::sync::MutexGuard<'a, T>,
+        pub(crate) inherited: Inherited,
+    }
+
+    impl<T> Guard<'_, T> {
+        pub(crate) fn renew(&mut self, value: T) {
+            **self = value;
+        }
+    }
+
+    impl<T> Deref for Guard<'_, T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            &self.guard
+        }
+    }
+
+    impl<T> DerefMut for Guard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            &mut self.guard
+        }
+    }
 }
 
 /// After a lost exchange: leaves the line to the winner for about as long as it needs for ten decisions. Threads that take

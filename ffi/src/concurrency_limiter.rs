@@ -64,15 +64,15 @@ pub struct tidegate_permit {
     pub permits: u64,
     /// When, on the limiter's clock; 0 unless hold times are tracked.
     pub acquired_at_ns: u64,
-    /// 0.
-    pub reserved: u64,
+    /// In which process, counted by the forks that lie behind it: 0 where there are none.
+    pub process: u64,
 }
 
 layout! { tidegate_permit: 32 {
     limiter_id: 0,
     permits: 8,
     acquired_at_ns: 16,
-    reserved: 24,
+    process: 24,
 } }
 
 /// The largest limit. The core has the last word; this is for the text that names the flag.
@@ -144,11 +144,11 @@ pub unsafe extern "C" fn tidegate_concurrency_limiter_try_acquire(
         let permit_out = checked(permit_out, "permit_out")?;
         let (status, permit) = match limiter.0.try_acquire_raw(permits)? {
             Ok(permit) => (Status::Allowed, permit),
-            Err(status) => (status, RawPermit { limiter_id: 0, permits: 0, acquired_at_ns: 0 }),
+            Err(status) => (status, RawPermit { limiter_id: 0, permits: 0, acquired_at_ns: 0, process: 0 }),
         };
-        let RawPermit { limiter_id, permits, acquired_at_ns } = permit;
+        let RawPermit { limiter_id, permits, acquired_at_ns, process } = permit;
         // SAFETY: the header asks for a place to write to.
-        unsafe { permit_out.write(tidegate_permit { limiter_id, permits, acquired_at_ns, reserved: 0 }) };
+        unsafe { permit_out.write(tidegate_permit { limiter_id, permits, acquired_at_ns, process: process.into() }) };
         Ok(status)
     })
 }
@@ -174,9 +174,9 @@ pub unsafe extern "C" fn tidegate_concurrency_limiter_release(
         let limiter = unsafe { object(limiter, "limiter") }?;
         let permit = checked(permit, "permit")?;
         // SAFETY: the header asks for a permit, of which only `permits` changes, and that in atomic steps.
-        let (limiter_id, acquired_at_ns, held) = unsafe {
+        let (limiter_id, acquired_at_ns, process, held) = unsafe {
             let held = AtomicU64::from_ptr(&raw mut (*permit).permits);
-            ((*permit).limiter_id, (*permit).acquired_at_ns, held)
+            ((*permit).limiter_id, (*permit).acquired_at_ns, (*permit).process as u32, held)
         };
         // Before the swap: a release by another limiter must not hold the word even for a moment.
         if limiter_id != limiter.0.id() {
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn tidegate_concurrency_limiter_release(
         }
         // Relaxed, here and below: only who wins the swap matters; the release itself orders what was done before.
         let permits = held.swap(0, Ordering::Relaxed);
-        let released = limiter.0.release(&RawPermit { limiter_id, permits, acquired_at_ns }, ok != 0);
+        let released = limiter.0.release(&RawPermit { limiter_id, permits, acquired_at_ns, process }, ok != 0);
         if released.is_err() {
             held.store(permits, Ordering::Relaxed);
         }

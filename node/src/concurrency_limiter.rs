@@ -106,6 +106,7 @@ impl Method for Release {
             limiter_id: limiter.id(),
             permits: call.whole(1)?,
             acquired_at_ns: if limiter.tracks_hold_time() { call.bigint(3)? } else { 0 },
+            process: 0,
         };
         limiter.release(&permit, call.boolean(2)?).map_err(|_| Fault::Argument)?;
         Call::return_undefined()

@@ -25,7 +25,8 @@ pub(crate) struct Gcra {
     /// B·T in ticks; 0 if the limit is 0.
     pub(crate) full_ticks: u64,
     pub(crate) limit: u64,
-    /// The origin moves by this: the whole periods that fit into the horizon, and so a whole number of ticks.
+    /// The origin moves by this: the whole periods that fit into half the horizon, or into all of it, and so a whole number of
+    /// ticks.
     pub(crate) segment_ns: u64,
 }
 
@@ -37,7 +38,9 @@ impl Gcra {
     pub(crate) fn new(quota: &Quota, now: u64) -> Result<Self, Error> {
         let (limit, burst) = (quota.limit(), quota.burst());
         let period_ns = quota.period_ns();
-        let segment_ns = HORIZON_NS - HORIZON_NS % period_ns;
+        // Half of the horizon stays for reservations, unless a period needs it.
+        let span_ns = if period_ns <= HORIZON_NS / 2 { HORIZON_NS / 2 } else { HORIZON_NS };
+        let segment_ns = span_ns - span_ns % period_ns;
         if limit == 0 {
             return Ok(Self {
                 origin_ns: now,
@@ -94,6 +97,15 @@ impl Gcra {
     /// What the bucket lacks to be full.
     pub(crate) fn owed_ticks(&self, tat: u64, now: u64) -> u64 {
         tat.saturating_sub(self.ticks(now))
+    }
+
+    /// The state after `cost` is charged ahead of time, and how long until it is due; `None` if that is longer than
+    /// `max_wait_ns`, or longer than a state can say, or the cost is beyond the capacity.
+    pub(crate) fn reserve(&self, tat: u64, now: u64, cost: u64, max_wait_ns: u64) -> Option<(u64, u64)> {
+        let charge = cost.checked_mul(self.token_ticks).filter(|charge| *charge <= self.full_ticks)?;
+        let charged = tat.max(self.ticks(now)).checked_add(charge).filter(|charged| *charged < 1 << TAT_BITS)?;
+        let wait_ns = self.ns_until(charged.saturating_sub(self.full_ticks), now);
+        (wait_ns <= max_wait_ns).then_some((charged, wait_ns))
     }
 
     fn segment_ticks(&self) -> u64 {
@@ -155,6 +167,13 @@ impl Algorithm for Gcra {
 
     fn retry_after_ns(&self, tat: u64, now: u64, cost: u64) -> u64 {
         let charged = tat.max(self.ticks(now)) + cost * self.token_ticks;
+        self.ns_until(charged.saturating_sub(self.full_ticks), now)
+    }
+
+    /// What is charged one by one, each when it is due, adds up: the bucket is never full meanwhile.
+    fn wait_ns(&self, tat: u64, now: u64, _ahead: impl Iterator<Item = u64>, total_ahead: u64, cost: u64) -> u64 {
+        let cost = total_ahead.saturating_add(cost).saturating_mul(self.token_ticks);
+        let charged = tat.max(self.ticks(now)).saturating_add(cost);
         self.ns_until(charged.saturating_sub(self.full_ticks), now)
     }
 

@@ -39,6 +39,29 @@ pub(crate) trait Algorithm: Copy {
     /// The least time after which `cost`, refused now, is admitted if nobody else asks.
     fn retry_after_ns(&self, state: Self::State, now: u64, cost: u64) -> u64;
 
+    /// How long `cost` waits behind the costs `ahead`, whose sum is `total_ahead`, if all are charged as soon as they can be and
+    /// nobody leaves. Those that can't ever be admitted are passed over.
+    fn wait_ns(
+        &self,
+        mut state: Self::State,
+        now: u64,
+        ahead: impl Iterator<Item = u64>,
+        _total_ahead: u64,
+        cost: u64,
+    ) -> u64 {
+        let mut at = now;
+        for cost in ahead.chain(std::iter::once(cost)) {
+            if cost > self.capacity() {
+                continue;
+            }
+            if self.charge(state, at, cost).is_none() {
+                at = at.saturating_add(self.retry_after_ns(state, at, cost));
+            }
+            state = self.charge(state, at, cost).unwrap_or(state);
+        }
+        at - now
+    }
+
     /// The least time after which nothing counts any more.
     fn reset_after_ns(&self, state: Self::State, now: u64) -> u64;
 

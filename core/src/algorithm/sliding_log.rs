@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 /// Memory is 16 bytes for each grant that still counts; this bounds it to 256 MiB.
 const MAX_LIMIT: u64 = 1 << 24;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct SlidingLog {
     pub(crate) limit: u64,
     pub(crate) period_ns: u64,
 }
 
 /// Grants that may still count, oldest first; those of one instant together.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     grants: VecDeque<Granted>,
     /// The sum of their costs.

@@ -14,6 +14,8 @@ pub struct RawPermit {
     pub permits: u64,
     /// When, on the limiter's clock; 0 unless hold times are tracked.
     pub acquired_at_ns: u64,
+    /// In which process, counted by the forks that lie behind it: 0 where there are none.
+    pub process: u32,
 }
 
 /// Permits that are given back when this is dropped.
@@ -23,26 +25,25 @@ pub struct RawPermit {
 #[must_use = "permits are given back when this is dropped"]
 pub struct Permit<'a> {
     limiter: &'a ConcurrencyLimiter,
-    permits: u64,
-    acquired_at_ns: u64,
+    raw: RawPermit,
 }
 
 impl<'a> Permit<'a> {
     #[inline]
-    pub(super) fn new(limiter: &'a ConcurrencyLimiter, permits: u64, acquired_at_ns: u64) -> Self {
-        Self { limiter, permits, acquired_at_ns }
+    pub(super) fn new(limiter: &'a ConcurrencyLimiter, raw: RawPermit) -> Self {
+        Self { limiter, raw }
     }
 
     /// How many permits are held.
     #[must_use]
     pub fn permits(&self) -> u64 {
-        self.permits
+        self.raw.permits
     }
 
     /// Gives the permits back; `ok` tells the statistics whether the work went well.
     #[inline]
     pub fn release(self, ok: bool) {
-        self.limiter.give_back(self.permits, self.acquired_at_ns, ok);
+        self.limiter.give_back(&self.raw, ok);
         std::mem::forget(self);
     }
 }
@@ -50,7 +51,7 @@ impl<'a> Permit<'a> {
 impl Drop for Permit<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.limiter.give_back(self.permits, self.acquired_at_ns, !std::thread::panicking());
+        self.limiter.give_back(&self.raw, !std::thread::panicking());
     }
 }
 
@@ -59,21 +60,20 @@ impl Drop for Permit<'_> {
 #[must_use = "permits are given back when this is dropped"]
 pub struct OwnedPermit {
     limiter: Arc<ConcurrencyLimiter>,
-    permits: u64,
-    acquired_at_ns: u64,
+    raw: RawPermit,
     /// What was said of the work, if anything was.
     ok: Option<bool>,
 }
 
 impl OwnedPermit {
-    pub(super) fn new(limiter: Arc<ConcurrencyLimiter>, permits: u64, acquired_at_ns: u64) -> Self {
-        Self { limiter, permits, acquired_at_ns, ok: None }
+    pub(super) fn new(limiter: Arc<ConcurrencyLimiter>, raw: RawPermit) -> Self {
+        Self { limiter, raw, ok: None }
     }
 
     /// How many permits are held.
     #[must_use]
     pub fn permits(&self) -> u64 {
-        self.permits
+        self.raw.permits
     }
 
     /// Gives the permits back; `ok` tells the statistics whether the work went well.
@@ -86,6 +86,6 @@ impl Drop for OwnedPermit {
     #[inline]
     fn drop(&mut self) {
         let ok = self.ok.unwrap_or_else(|| !std::thread::panicking());
-        self.limiter.give_back(self.permits, self.acquired_at_ns, ok);
+        self.limiter.give_back(&self.raw, ok);
     }
 }

@@ -2,16 +2,20 @@
 //!
 //! | bit | meaning |
 //! | --- | --- |
-//! | 63 | somebody waits (0 until something can wait) |
-//! | 62 | closed (0 until something can be closed) |
+//! | 63 | somebody waits: only the head of the queue may take |
+//! | 62 | closed: nobody may take |
 //! | 31 … 61 | limit |
 //! | 0 … 30 | permits out |
+
+use crate::Status;
 
 /// The largest limit.
 pub(crate) const MAX_LIMIT: u64 = (1 << 31) - 1;
 
 const LIMIT_SHIFT: u32 = 31;
-const FLAGS: u64 = 0b11 << 62;
+const WAITERS: u64 = 1 << 63;
+const CLOSED: u64 = 1 << 62;
+const FLAGS: u64 = WAITERS | CLOSED;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Word(pub(crate) u64);
@@ -32,9 +36,48 @@ impl Word {
         self.0 & MAX_LIMIT
     }
 
+    /// What whoever comes may take.
     #[inline]
     pub(crate) fn available(self) -> u64 {
+        if self.0 & FLAGS == 0 { self.unused() } else { 0 }
+    }
+
+    /// What the head of the queue may take.
+    #[inline]
+    pub(crate) fn unused(self) -> u64 {
         self.limit().saturating_sub(self.in_flight())
+    }
+
+    #[inline]
+    pub(crate) fn has_waiters(self) -> bool {
+        self.0 & WAITERS != 0
+    }
+
+    pub(crate) fn with_waiters(self, waiters: bool) -> Self {
+        Self(if waiters { self.0 | WAITERS } else { self.0 & !WAITERS })
+    }
+
+    pub(crate) fn is_closed(self) -> bool {
+        self.0 & CLOSED != 0
+    }
+
+    pub(crate) fn closed(self) -> Self {
+        Self(self.0 | CLOSED)
+    }
+
+    /// With nothing out, and nobody waiting.
+    pub(crate) fn afresh(self) -> Self {
+        Self(self.0 & !(WAITERS | MAX_LIMIT))
+    }
+
+    /// Why `permits` can't be had, however long one waits.
+    pub(crate) fn refusal(self, permits: u64) -> Option<Status> {
+        match self.limit() {
+            _ if self.is_closed() => Some(Status::Closed),
+            // A limit of 0 is a pause.
+            0 => None,
+            limit => (permits > limit).then_some(Status::ExceedsCapacity),
+        }
     }
 
     pub(crate) fn with_limit(self, limit: u64) -> Self {

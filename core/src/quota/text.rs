@@ -2,6 +2,7 @@
 
 use super::{Algorithm, Anchor, DAY_NS, Quota, SECOND_NS};
 use crate::Error;
+use crate::fork;
 use regex_lite::{Captures, Regex};
 use std::fmt;
 use std::str::FromStr;
@@ -81,7 +82,8 @@ impl FromStr for Quota {
         if text.contains(';') {
             return Err(unread("one quota; several, joined by ;, are read as a list"));
         }
-        let parts = grammar().captures(text).ok_or_else(|| unread(GRAMMAR))?;
+        // The pattern is made once, and each use borrows from a pool that others lock.
+        let parts = fork::whole(|| grammar().captures(text)).ok_or_else(|| unread(GRAMMAR))?;
         let unit = &parts["unit"];
         let (_, unit_ns) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(|| {
             Error::option("quota", format_args!("{}, whose unit is {}", quoted(text), quoted(unit)), UNIT_NAMES)

@@ -14,9 +14,12 @@
 use super::settings::{Buffers, GENERATIONS};
 use super::state::{Judgement, Undo, judge, refusal};
 use super::word::{Packed, Word};
-use crate::Status;
+use crate::algorithm::Algorithm;
+use crate::algorithm::gcra::Gcra;
 use crate::clock::Clock;
-use crate::sync::{Mutex, Padded, back_off, fence, lock};
+use crate::sync::{Lock, Padded, back_off, fence};
+use crate::wait::Due;
+use crate::{NEVER_NS, Status};
 use std::sync::atomic::Ordering;
 
 #[repr(C)]
@@ -24,11 +27,20 @@ pub(crate) struct Cell<A: Packed> {
     word: Padded<<A::Word as Word>::Atomic>,
     buffers: Buffers,
     /// Keeps changes of the settings apart. Never held on the path of a decision.
-    changing: Mutex<()>,
+    changing: Lock<()>,
 }
 
 /// How long before its decision a call has read the clock, unless its thread was suspended in between.
 pub(crate) const OVERTAKEN_NS: u64 = 1_000;
+
+/// What was charged ahead of time.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Reserved {
+    pub(crate) due_ns: u64,
+    pub(crate) wait_ns: u64,
+    pub(crate) before: u64,
+    pub(crate) after: u64,
+}
 
 /// A decision that was made, with what it was made from.
 struct Step<A: Packed> {
@@ -36,6 +48,15 @@ struct Step<A: Packed> {
     settings: A,
     before: A::Word,
     after: A::Word,
+    /// Whether it was looked at without charging, since somebody waits.
+    behind_waiters: bool,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Comer,
+    Waiter,
 }
 
 impl<A: Packed> Step<A> {
@@ -47,7 +68,8 @@ impl<A: Packed> Step<A> {
     }
 
     fn judged(&self, now: u64, cost: u64) -> Judgement {
-        judge(&self.settings, self.status, A::unpack(self.after), now, cost)
+        let judged = judge(&self.settings, self.status, A::unpack(self.after), now, cost);
+        if self.behind_waiters { judged.behind_waiters() } else { judged }
     }
 }
 
@@ -56,7 +78,7 @@ impl<A: Packed> Cell<A> {
         Self {
             word: Padded(A::pack(A::FRESH, 0).new_atomic()),
             buffers: Buffers::new(algorithm.to_settings()),
-            changing: Mutex::new(()),
+            changing: Lock::new(()),
         }
     }
 
@@ -107,15 +129,16 @@ impl<A: Packed> Cell<A> {
                 (refusal(&settings, cost), word)
             }
         };
-        Ok(Step { status, settings, before: word, after })
+        Ok(Step { status, settings, before: word, after, behind_waiters: false })
     }
 
     #[inline]
-    fn step(&self, now: u64, cost: u64, spend: bool) -> Step<A> {
+    fn step(&self, now: u64, cost: u64, spend: bool, by: By) -> Step<A> {
         let mut word = A::Word::load(&self.word.0);
         loop {
-            match self.attempt(word, now, cost, spend) {
-                Ok(step) => return step,
+            let behind_waiters = by == By::Comer && word.has_waiters();
+            match self.attempt(word, now, cost, spend && !behind_waiters) {
+                Ok(step) => return Step { behind_waiters, ..step },
                 Err(_) => {
                     back_off();
                     word = A::Word::load(&self.word.0);
@@ -124,12 +147,16 @@ impl<A: Packed> Cell<A> {
         }
     }
 
-    /// The hot path: one attempt without a loop, which needs fewer registers.
+    /// The hot path: one attempt without a loop, which needs fewer registers. `None` if somebody waits.
     #[inline]
-    pub(crate) fn try_charge(&self, clock: &Clock, cost: u64) -> Status {
+    pub(crate) fn try_charge(&self, clock: &Clock, cost: u64) -> Option<Status> {
         let now = clock.now_ns();
-        match self.attempt(A::Word::load(&self.word.0), now, cost, true) {
-            Ok(step) if step.status == Status::Allowed || !step.is_near(now, cost) => step.status,
+        let word = A::Word::load(&self.word.0);
+        if word.has_waiters() {
+            return None;
+        }
+        match self.attempt(word, now, cost, true) {
+            Ok(step) if step.status == Status::Allowed || !step.is_near(now, cost) => Some(step.status),
             _ => self.try_charge_again(clock, cost),
         }
     }
@@ -138,18 +165,62 @@ impl<A: Packed> Cell<A> {
     /// as of that time may be admitted as of this.
     #[cold]
     #[inline(never)]
-    fn try_charge_again(&self, clock: &Clock, cost: u64) -> Status {
+    fn try_charge_again(&self, clock: &Clock, cost: u64) -> Option<Status> {
         back_off();
-        self.step(clock.now_ns(), cost, true).status
+        let step = self.step(clock.now_ns(), cost, true, By::Comer);
+        (!step.behind_waiters).then_some(step.status)
     }
 
     pub(crate) fn charge(&self, now: u64, cost: u64) -> (Judgement, Undo) {
-        let step = self.step(now, cost, true);
+        self.charge_by(now, cost, By::Comer)
+    }
+
+    /// For the head of the queue.
+    pub(crate) fn charge_waiter(&self, at: u64, cost: u64) -> (Judgement, Undo) {
+        self.charge_by(at, cost, By::Waiter)
+    }
+
+    fn charge_by(&self, now: u64, cost: u64, by: By) -> (Judgement, Undo) {
+        let step = self.step(now, cost, true, by);
         (step.judged(now, cost), A::Word::undo(step.before, step.after))
     }
 
     pub(crate) fn peek(&self, now: u64, cost: u64) -> Judgement {
-        self.step(now, cost, false).judged(now, cost)
+        self.step(now, cost, false, By::Comer).judged(now, cost)
+    }
+
+    pub(crate) fn due(&self, from: u64, cost: u64) -> Due {
+        let step = self.step(from, cost, false, By::Waiter);
+        match step.status {
+            Status::Allowed => Due::At(from),
+            Status::ExceedsCapacity => Due::Refused(Status::ExceedsCapacity),
+            _ => match step.judged(from, cost).retry_after_ns {
+                NEVER_NS => Due::Unknown,
+                after_ns => Due::At(from.saturating_add(after_ns)),
+            },
+        }
+    }
+
+    pub(crate) fn wait_ns(&self, now: u64, ahead: impl Iterator<Item = u64>, total_ahead: u64, cost: u64) -> u64 {
+        let Step { settings, after, .. } = self.step(now, cost, false, By::Waiter);
+        if settings.capacity() == 0 {
+            return NEVER_NS;
+        }
+        settings.wait_ns(A::unpack(after), now, ahead, total_ahead, cost)
+    }
+
+    pub(crate) fn has_waiters(&self) -> bool {
+        A::Word::load(&self.word.0).has_waiters()
+    }
+
+    pub(crate) fn set_waiters(&self, waiters: bool) {
+        let mut word = A::Word::load(&self.word.0);
+        while word.has_waiters() != waiters {
+            match A::Word::exchange(&self.word.0, word, word.with_waiters(waiters)) {
+                Ok(_) => return,
+                Err(there) => word = there,
+            }
+        }
     }
 
     /// Takes back a charge that was just made: as if it had not been if nothing happened since, else by the refund rule. Only
@@ -187,7 +258,7 @@ impl<A: Packed> Cell<A> {
     }
 
     pub(crate) fn reconfigure(&self, clock: &Clock, settings: A) {
-        let _changing = lock(&self.changing);
+        let _changing = self.changing.lock();
         self.change(|| clock.now_ns(), |_| settings);
     }
 
@@ -195,7 +266,7 @@ impl<A: Packed> Cell<A> {
     #[cold]
     #[inline(never)]
     fn move_origin(&self, now: u64) -> A::Word {
-        let _changing = lock(&self.changing);
+        let _changing = self.changing.lock();
         let word = A::Word::load(&self.word.0);
         if !self.settings(word).is_past_horizon(now) {
             return word; // Another thread moved it.
@@ -218,5 +289,50 @@ impl<A: Packed> Cell<A> {
                 Err(there) => word = there,
             }
         }
+    }
+}
+
+impl Cell<Gcra> {
+    /// Charges ahead of time; `None` if it would be due only after `max_wait_ns`, or somebody waits.
+    pub(crate) fn reserve(&self, clock: &Clock, cost: u64, max_wait_ns: u64) -> Option<Reserved> {
+        let mut before = <u64 as Word>::load(&self.word.0);
+        loop {
+            let now = clock.now_ns();
+            let settings = self.settings(before);
+            if Algorithm::is_past_horizon(&settings, now) {
+                before = self.move_origin(now);
+                continue;
+            }
+            let reserved = if before.has_waiters() {
+                None
+            } else {
+                settings.reserve(Gcra::unpack(before), now, cost, max_wait_ns)
+            };
+            let Some((tat, wait_ns)) = reserved else {
+                match self.unchanged(before) {
+                    Ok(()) => return None,
+                    Err(there) => before = there,
+                }
+                continue;
+            };
+            let after = Gcra::replace(before, tat, Gcra::generation(before));
+            match self.exchange(before, after) {
+                Ok(_) => return Some(Reserved { due_ns: now.saturating_add(wait_ns), wait_ns, before, after }),
+                Err(there) => before = there,
+            }
+        }
+    }
+
+    /// Takes back a reservation if nothing was charged since. Only while nothing can have voided it, and before it is due: from then
+    /// until now no refund has had an effect and no call was admitted, so that the same word means that nobody reserved.
+    pub(crate) fn take_back_reservation(&self, reserved: &Reserved) -> bool {
+        let mut word = <u64 as Word>::load(&self.word.0);
+        while word.with_waiters(false) == reserved.after.with_waiters(false) {
+            match self.exchange(word, reserved.before.with_waiters(word.has_waiters())) {
+                Ok(_) => return true,
+                Err(there) => word = there,
+            }
+        }
+        false
     }
 }

@@ -5,9 +5,11 @@
 //! is too large by more than its error, and whoever has more than its share of all refusals has an entry.
 
 use crate::Error;
-use crate::sync::{Mutex, lock};
+use crate::lock::Inherited;
+use crate::sync::Lock;
 use crate::table::KeyHash;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::DerefMut;
 
 /// So many bytes of a key are kept as its name.
 const NAME_BYTES: usize = 128;
@@ -26,7 +28,7 @@ pub struct DeniedKey {
 
 pub(super) struct DeniedKeys {
     entries: usize,
-    sketch: Mutex<Sketch>,
+    sketch: Lock<Sketch>,
 }
 
 /// A place among the entries: the count, then when the key was refused last, in refusals.
@@ -49,12 +51,21 @@ impl DeniedKeys {
         if entries > MAX_ENTRIES {
             return Err(Error::option("track_denied", entries, format_args!("0 to {MAX_ENTRIES}")));
         }
-        Ok((entries > 0).then(|| Self { entries: entries as usize, sketch: Mutex::new(Sketch::default()) }))
+        Ok((entries > 0).then(|| Self { entries: entries as usize, sketch: Lock::new(Sketch::default()) }))
+    }
+
+    /// In the child of a fork that came in the midst of a change it begins anew.
+    fn open(&self) -> impl DerefMut<Target = Sketch> + '_ {
+        let mut sketch = self.sketch.lock();
+        if sketch.inherited == Inherited::Interrupted {
+            sketch.renew(Sketch::default());
+        }
+        sketch
     }
 
     #[cold]
     pub(super) fn add(&self, hash: KeyHash, key: &[u8]) {
-        let sketch = &mut *lock(&self.sketch);
+        let sketch = &mut *self.open();
         let known = sketch.ranks.get(&hash).copied();
         let is_full = sketch.keys.len() == self.entries;
         let least = || sketch.keys.first_key_value().filter(|_| is_full).map(|(rank, _)| *rank);
@@ -76,7 +87,7 @@ impl DeniedKeys {
 
     /// The `most` keys with the largest counts, the largest first (ties: the one that was refused last).
     pub(super) fn top(&self, most: usize) -> Vec<DeniedKey> {
-        lock(&self.sketch).keys.values().rev().take(most).map(|(_, denied)| denied.clone()).collect()
+        self.open().keys.values().rev().take(most).map(|(_, denied)| denied.clone()).collect()
     }
 }
 

@@ -7,13 +7,13 @@ use super::keyed_states::KeyedStates;
 use super::own_quotas::{Own, OwnQuotas};
 use super::{check_cost, check_same_kinds, next_id, text_of};
 use crate::decision::{Decision, Grant};
+// Not the model checker's: it is locked by what changes quotas alone, outside of any protocol.
+use crate::lock::Lock;
 use crate::quota::{IntoQuotas, Quota, check_count};
 use crate::stats::{Count, Counters, Stats};
 use crate::table::{KeyHash, KeyHasher, Region, Stripes, Table, check_max_keys, check_region};
 use crate::{Error, Status};
 use std::fmt;
-// Not the model checker's: it is locked by what changes quotas alone, outside of any protocol.
-use std::sync::{Mutex, PoisonError};
 
 /// Decides for each key on its own whether work may go ahead, in memory that doesn't grow.
 ///
@@ -41,7 +41,7 @@ pub struct KeyedRateLimiter {
     denied: Option<DeniedKeys>,
     id: u64,
     max_keys: u64,
-    quotas: Mutex<Vec<Quota>>,
+    quotas: Lock<Vec<Quota>>,
 }
 
 /// Keys of a batch that are decided by one reading of the clock.
@@ -87,7 +87,7 @@ impl KeyedRateLimiter {
             denied,
             id: next_id(),
             max_keys,
-            quotas: Mutex::new(quotas),
+            quotas: Lock::new(quotas),
         })
     }
 
@@ -269,7 +269,7 @@ impl KeyedRateLimiter {
         let new = quotas.into_quotas()?;
         new.iter().try_for_each(fits_slot)?;
         let hash = self.hasher.hash(key.as_ref());
-        let quotas = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
+        let quotas = self.quotas.lock();
         check_same_kinds(&quotas, &new)?;
         let own = &self.states.own;
         if own.of(hash).is_none_or(|own| !own.has(&new)) {
@@ -286,7 +286,7 @@ impl KeyedRateLimiter {
     /// [`WhenFull`](crate::WhenFull).
     pub fn clear_quota(&self, key: impl AsRef<[u8]>) {
         let hash = self.hasher.hash(key.as_ref());
-        let _unchanging = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
+        let _unchanging = self.quotas.lock();
         if self.states.own.of(hash).is_some() {
             self.states.move_key(hash, None);
         }
@@ -303,7 +303,7 @@ impl KeyedRateLimiter {
     pub fn reconfigure(&self, quotas: impl IntoQuotas) -> Result<(), Error> {
         let new = quotas.into_quotas()?;
         new.iter().try_for_each(fits_slot)?;
-        let mut quotas = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut quotas = self.quotas.lock();
         check_same_kinds(&quotas, &new)?;
         if new != *quotas {
             let _none_enters = self.states.stripes.lock_all();
@@ -316,7 +316,8 @@ impl KeyedRateLimiter {
                 }
             }
             self.states.stripes.void_all();
-            *quotas = new;
+            // In place: whenever a fork comes, a child has a list.
+            quotas.copy_from_slice(&new);
         }
         Ok(())
     }
@@ -324,7 +325,7 @@ impl KeyedRateLimiter {
     /// The quotas, in the order of the list.
     #[must_use]
     pub fn quotas(&self) -> Vec<Quota> {
-        self.quotas.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.quotas.lock().clone()
     }
 
     /// What was allowed, denied and evicted since the limiter was built, and about how many keys count.

@@ -9,6 +9,7 @@ use crate::algorithm::sliding_log::SlidingLog;
 use crate::algorithm::sliding_window::SlidingWindow;
 use crate::clock::Clock;
 use crate::quota::{Algorithm as Name, Quota};
+use crate::wait::Due;
 use crate::{Error, NEVER_NS, Status};
 
 /// What one quota says of one call.
@@ -20,6 +21,16 @@ pub(crate) struct Judgement {
     pub(crate) retry_after_ns: u64,
     pub(crate) reset_after_ns: u64,
     pub(crate) granted_at_ns: u64,
+    /// Whether it was refused, or would be, because somebody waits. Then `retry_after_ns` is of the state alone.
+    pub(crate) behind_waiters: bool,
+}
+
+impl Judgement {
+    /// Refused because somebody waits.
+    pub(crate) fn behind_waiters(self) -> Self {
+        let status = if self.status == Status::Allowed { Status::Denied } else { self.status };
+        Self { status, remaining: 0, behind_waiters: true, ..self }
+    }
 }
 
 /// Why a call that may not go ahead may not.
@@ -41,6 +52,7 @@ pub(crate) fn judge<A: Algorithm>(algorithm: &A, status: Status, state: A::State
         },
         reset_after_ns: algorithm.reset_after_ns(state, now),
         granted_at_ns: algorithm.granted_at_ns(state, now),
+        behind_waiters: false,
     }
 }
 
@@ -81,13 +93,63 @@ impl State {
         })
     }
 
+    /// `None` if somebody waits.
     #[inline]
-    pub(crate) fn try_charge(&self, clock: &Clock, cost: u64) -> Status {
+    pub(crate) fn try_charge(&self, clock: &Clock, cost: u64) -> Option<Status> {
         match self {
             Self::Gcra(cell) => cell.try_charge(clock, cost),
             Self::FixedWindow(cell) => cell.try_charge(clock, cost),
             Self::SlidingWindow(cell) => cell.try_charge(clock, cost),
-            Self::SlidingLog(cell) => cell.charge(clock.now_ns(), cost).status,
+            Self::SlidingLog(cell) => cell.try_charge(clock.now_ns(), cost),
+        }
+    }
+
+    /// For the head of the queue.
+    pub(crate) fn charge_waiter(&self, at: u64, cost: u64) -> (Judgement, Undo) {
+        match self {
+            Self::Gcra(cell) => cell.charge_waiter(at, cost),
+            Self::FixedWindow(cell) => cell.charge_waiter(at, cost),
+            Self::SlidingWindow(cell) => cell.charge_waiter(at, cost),
+            Self::SlidingLog(cell) => (cell.charge_waiter(at, cost), Undo::Log),
+        }
+    }
+
+    /// When `cost` can be had from `from_ns` on, if nobody else comes.
+    pub(crate) fn due(&self, from_ns: u64, cost: u64) -> Due {
+        match self {
+            Self::Gcra(cell) => cell.due(from_ns, cost),
+            Self::FixedWindow(cell) => cell.due(from_ns, cost),
+            Self::SlidingWindow(cell) => cell.due(from_ns, cost),
+            Self::SlidingLog(cell) => cell.due(from_ns, cost),
+        }
+    }
+
+    /// How long `cost` must wait behind the costs `ahead`.
+    pub(crate) fn wait_ns(&self, now: u64, ahead: impl Iterator<Item = u64>, total_ahead: u64, cost: u64) -> u64 {
+        match self {
+            Self::Gcra(cell) => cell.wait_ns(now, ahead, total_ahead, cost),
+            Self::FixedWindow(cell) => cell.wait_ns(now, ahead, total_ahead, cost),
+            Self::SlidingWindow(cell) => cell.wait_ns(now, ahead, total_ahead, cost),
+            Self::SlidingLog(cell) => cell.wait_ns(now, ahead, cost),
+        }
+    }
+
+    pub(crate) fn has_waiters(&self) -> bool {
+        match self {
+            Self::Gcra(cell) => cell.has_waiters(),
+            Self::FixedWindow(cell) => cell.has_waiters(),
+            Self::SlidingWindow(cell) => cell.has_waiters(),
+            Self::SlidingLog(cell) => cell.has_waiters(),
+        }
+    }
+
+    /// Says whether somebody waits.
+    pub(crate) fn set_waiters(&self, waiters: bool) {
+        match self {
+            Self::Gcra(cell) => cell.set_waiters(waiters),
+            Self::FixedWindow(cell) => cell.set_waiters(waiters),
+            Self::SlidingWindow(cell) => cell.set_waiters(waiters),
+            Self::SlidingLog(cell) => cell.set_waiters(waiters),
         }
     }
 

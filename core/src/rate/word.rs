@@ -6,7 +6,7 @@
 //! | fixed_window, 128 bits | waiters 1, unused 3, generation 4, start 64, used 56 |
 //! | sliding_window, 128 bits | waiters 1, unused 3, generation 4, index 40, previous 40, current 40 |
 //!
-//! The waiters bit is kept as it is by every step; it is 0 until something can wait. The generation names the buffer that
+//! The waiters bit says that somebody waits: then only the head of the queue is charged. Every step keeps it as it is. The generation names the buffer that
 //! holds the settings under which the rest of the word is to be read (see [`cell`](super::cell)).
 
 use super::settings::{GENERATIONS, SETTINGS};
@@ -40,6 +40,9 @@ pub(crate) trait Word: Copy + Eq {
     fn load(atomic: &Self::Atomic) -> Self;
     /// One step from `current` to `new`; fails with what is there.
     fn exchange(atomic: &Self::Atomic, current: Self, new: Self) -> Result<Self, Self>;
+    /// Whether somebody waits.
+    fn has_waiters(self) -> bool;
+    fn with_waiters(self, waiters: bool) -> Self;
     /// What undoes the step from `before` to `after`.
     fn undo(before: Self, after: Self) -> Undo;
 }
@@ -61,6 +64,15 @@ impl Word for u64 {
     #[inline]
     fn exchange(atomic: &AtomicU64, current: Self, new: Self) -> Result<Self, Self> {
         atomic.compare_exchange_weak(current, new, Ordering::AcqRel, Ordering::Acquire)
+    }
+
+    #[inline]
+    fn has_waiters(self) -> bool {
+        self & NARROW_WAITERS != 0
+    }
+
+    fn with_waiters(self, waiters: bool) -> Self {
+        if waiters { self | NARROW_WAITERS } else { self & !NARROW_WAITERS }
     }
 
     #[inline]
@@ -88,12 +100,21 @@ impl Word for u128 {
     }
 
     #[inline]
+    fn has_waiters(self) -> bool {
+        self & WIDE_WAITERS != 0
+    }
+
+    fn with_waiters(self, waiters: bool) -> Self {
+        if waiters { self | WIDE_WAITERS } else { self & !WIDE_WAITERS }
+    }
+
+    #[inline]
     fn undo(before: Self, after: Self) -> Undo {
         Undo::Wide(before, after)
     }
 }
 
-const GCRA_WAITERS: u64 = 1 << 63;
+const NARROW_WAITERS: u64 = 1 << 63;
 const TAT_MASK: u64 = (1 << TAT_BITS) - 1;
 
 impl Packed for Gcra {
@@ -112,7 +133,7 @@ impl Packed for Gcra {
 
     #[inline]
     fn replace(word: u64, tat: u64, generation: u8) -> u64 {
-        word & GCRA_WAITERS | Self::pack(tat, generation)
+        word & NARROW_WAITERS | Self::pack(tat, generation)
     }
 
     #[inline]
@@ -137,6 +158,7 @@ impl Packed for Gcra {
     }
 }
 
+const WIDE_WAITERS: u128 = 1 << 127;
 const WIDE_FLAGS: u128 = 0xF << 124;
 const WIDE_GENERATION: u32 = 120;
 const USED_BITS: u32 = 56;
@@ -231,10 +253,10 @@ mod tests {
 
     #[test]
     fn a_word_gives_back_what_was_packed_and_keeps_its_flags() {
-        let word = Gcra::replace(GCRA_WAITERS, TAT_MASK, 15);
+        let word = Gcra::replace(NARROW_WAITERS, TAT_MASK, 15);
         assert_eq!((Gcra::unpack(word), Gcra::generation(word), word), (TAT_MASK, 15, u64::MAX));
         let word = Gcra::replace(word, 5, 0);
-        assert_eq!((Gcra::unpack(word), Gcra::generation(word), word & GCRA_WAITERS), (5, 0, GCRA_WAITERS));
+        assert_eq!((Gcra::unpack(word), Gcra::generation(word), word & NARROW_WAITERS), (5, 0, NARROW_WAITERS));
 
         let window = Window { start_ns: u64::MAX, used: (1 << 53) - 1 };
         let word = FixedWindow::replace(1 << 127, window, 9);

@@ -1,7 +1,7 @@
 //! The locks under which keys enter a table, striped by key.
 
 use super::hash::KeyHash;
-use crate::sync::{Mutex, lock};
+use crate::sync::Lock;
 use std::ops::DerefMut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,7 +18,7 @@ pub(crate) struct Stripes {
 
 #[derive(Default)]
 struct Stripe {
-    lock: Mutex<()>,
+    lock: Lock<()>,
     /// Counts what voids grants to keys of this stripe: resets, changes of the quotas, and evictions.
     void_count: AtomicU64,
 }
@@ -37,13 +37,13 @@ impl Stripes {
     }
 
     pub(crate) fn lock(&self, hash: KeyHash) -> impl DerefMut + '_ {
-        lock(&self.of(hash.stripe()).lock)
+        self.of(hash.stripe()).lock.lock()
     }
 
     /// All locks: while they are held no key enters. In one order, so that two of these don't wait for each other; and who
     /// holds one takes no second.
     pub(crate) fn lock_all(&self) -> Vec<impl DerefMut + '_> {
-        self.stripes.iter().map(|stripe| lock(&stripe.lock)).collect()
+        self.stripes.iter().map(|stripe| stripe.lock.lock()).collect()
     }
 
     /// A grant that is charged after this was read is void once the count has moved on.

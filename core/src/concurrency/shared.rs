@@ -1,0 +1,217 @@
+//! What stays where it is when a concurrency limiter is moved: its word, who waits, and what is counted.
+
+use super::permit::RawPermit;
+use super::word::Word;
+use crate::clock::{Clock, Watcher};
+use crate::stats::{Count, Counters};
+use crate::sync::{AtomicU64, Padded, back_off};
+use crate::wait::{Desk, Due, Source};
+use crate::{Status, fork};
+use std::sync::atomic::{AtomicU32, AtomicU64 as PlainAtomicU64, Ordering};
+
+pub(super) struct Shared {
+    hot: Padded<Hot>,
+    pub(super) counters: Counters,
+    pub(super) id: u64,
+    /// Of deadlines and hold times; the monotonic one if `None`.
+    pub(super) clock: Option<Clock>,
+    pub(super) longest_hold_ns: Option<PlainAtomicU64>,
+    pub(super) desk: Desk,
+}
+
+struct Hot {
+    word: AtomicU64,
+    /// The [process](fork) whose permits the word counts.
+    process: AtomicU32,
+}
+
+impl Shared {
+    pub(super) fn new(limit: u64, id: u64, clock: Option<Clock>, track_hold_time: bool, max_waiters: u64) -> Self {
+        fork::watch();
+        let hot = Hot { word: AtomicU64::new(Word::new(limit).0), process: AtomicU32::new(fork::count()) };
+        Self {
+            hot: Padded(hot),
+            counters: Counters::new(),
+            id,
+            clock,
+            longest_hold_ns: track_hold_time.then(|| PlainAtomicU64::new(0)),
+            desk: Desk::new(max_waiters),
+        }
+    }
+
+    #[inline]
+    pub(super) fn word(&self) -> Word {
+        let process = fork::count();
+        // Acquire: whoever sees this process's number sees its word.
+        if self.hot.0.process.load(Ordering::Acquire) != process {
+            self.begin_afresh(process);
+        }
+        self.load()
+    }
+
+    /// Relaxed: the exchange that follows orders what needs order, and a number that is reported orders nothing.
+    #[inline]
+    fn load(&self) -> Word {
+        Word(self.hot.0.word.load(Ordering::Relaxed))
+    }
+
+    /// One step of the word.
+    #[inline]
+    fn exchange(&self, from: Word, to: Word, order: Ordering) -> bool {
+        self.hot.0.word.compare_exchange_weak(from.0, to.0, order, Ordering::Relaxed).is_ok()
+    }
+
+    /// In the child of a fork no permit is out: those of the parent are the parent's.
+    #[cold]
+    #[inline(never)]
+    fn begin_afresh(&self, process: u32) {
+        self.desk.with_queue(self, || {
+            if self.hot.0.process.load(Ordering::Relaxed) != process {
+                // Relaxed: nobody takes or gives back until the number is there.
+                self.hot.0.word.store(self.load().afresh().0, Ordering::Relaxed);
+                // Release: as in `word`.
+                self.hot.0.process.store(process, Ordering::Release);
+            }
+        });
+    }
+
+    /// Takes permits if nobody waits and they are there.
+    #[inline]
+    pub(super) fn take_free(&self, permits: u64) -> bool {
+        let mut word = self.word();
+        loop {
+            if permits > word.available() {
+                return false;
+            }
+            // Acquire: what was done under the permit before its release is seen by who takes it next.
+            if self.exchange(word, word.taken(permits), Ordering::Acquire) {
+                return true;
+            }
+            back_off();
+            word = self.load();
+        }
+    }
+
+    #[cold]
+    pub(super) fn refused(&self, permits: u64) -> Status {
+        self.counters.increment(Count::Denied);
+        self.load().refusal(permits).unwrap_or(Status::Denied)
+    }
+
+    /// Gives back what a permit of this limiter holds, and to whom waits what they wait for. `false` if so many aren't out.
+    #[inline]
+    pub(super) fn give_back(&self, permit: &RawPermit, ok: bool) -> bool {
+        let Some(word) = self.put_back(permit.permits) else { return false };
+        self.counters.increment(if ok { Count::ReleasedOk } else { Count::ReleasedFailed });
+        if let Some(longest_hold_ns) = &self.longest_hold_ns {
+            self.record_hold_time(longest_hold_ns, permit.acquired_at_ns);
+        }
+        if word.has_waiters() {
+            self.desk.settle(self);
+        }
+        true
+    }
+
+    /// The word as it is then.
+    #[inline]
+    fn put_back(&self, permits: u64) -> Option<Word> {
+        let mut word = self.load();
+        loop {
+            let next = word.returned(permits)?;
+            // Release: pairs with the acquire of who takes next.
+            if self.exchange(word, next, Ordering::Release) {
+                return Some(next);
+            }
+            back_off();
+            word = self.load();
+        }
+    }
+
+    fn record_hold_time(&self, longest_hold_ns: &PlainAtomicU64, acquired_at_ns: u64) {
+        let held_ns = self.clock().now_ns().saturating_sub(acquired_at_ns);
+        self.counters.add(Count::HoldTimeNs, held_ns);
+        longest_hold_ns.fetch_max(held_ns, Ordering::Relaxed);
+    }
+
+    /// Relaxed: limits and flags order nothing.
+    pub(super) fn update(&self, change: impl Fn(Word) -> Word) {
+        let mut word = self.word();
+        while !self.exchange(word, change(word), Ordering::Relaxed) {
+            word = self.load();
+        }
+    }
+
+    #[inline]
+    pub(super) fn permit(&self, permits: u64, acquired_at_ns: u64) -> RawPermit {
+        RawPermit { limiter_id: self.id, permits, acquired_at_ns, process: fork::count() }
+    }
+}
+
+impl Source for Shared {
+    fn clock(&self) -> &Clock {
+        self.clock.as_ref().unwrap_or_else(|| Clock::shared())
+    }
+
+    fn due(&self, cost: u64, _from_ns: u64) -> Due {
+        let word = self.word();
+        match word.refusal(cost) {
+            Some(status) => Due::Refused(status),
+            None if cost <= word.unused() => Due::At(self.clock().now_ns()),
+            None => Due::Unknown,
+        }
+    }
+
+    fn take(&self, cost: u64, _at_ns: u64) -> bool {
+        let word = self.load();
+        // Acquire: as in `take_free`.
+        word.refusal(cost).is_none()
+            && cost <= word.unused()
+            && self.exchange(word, word.taken(cost), Ordering::Acquire)
+    }
+
+    fn take_now(&self, cost: u64) -> Option<u64> {
+        self.take_free(cost).then(|| if self.longest_hold_ns.is_some() { self.clock().now_ns() } else { 0 })
+    }
+
+    fn mark(&self, cost: u64) -> bool {
+        let word = self.word();
+        // Relaxed: takes nothing. Who gives back later changes the word after this, and so sees the mark.
+        cost > word.unused() && self.exchange(word, word.with_waiters(true), Ordering::Relaxed)
+    }
+
+    fn unmark(&self) {
+        // The word as it is: in the child of a fork this comes before it is begun afresh.
+        let mut word = self.load();
+        while word.has_waiters() && !self.exchange(word, word.with_waiters(false), Ordering::Relaxed) {
+            word = self.load();
+        }
+    }
+
+    /// Nobody knows when permits come back.
+    fn least_wait_ns(&self, _ahead: impl Iterator<Item = u64> + Clone, _total_ahead: u64, _cost: u64) -> u64 {
+        0
+    }
+
+    fn ended(&self, status: Status) {
+        self.counters.increment(Count::of_wait(status));
+    }
+
+    fn give_back(&self, cost: u64, _at_ns: u64) {
+        if self.put_back(cost).is_some_and(Word::has_waiters) {
+            self.desk.settle(self);
+        }
+    }
+}
+
+impl Watcher for Shared {
+    fn clock_moved(&self) {
+        self.desk.settle_all(self);
+    }
+}
+
+impl Drop for Shared {
+    /// Who waits by a listener may outlast the limiter.
+    fn drop(&mut self) {
+        self.desk.close(self, || {});
+    }
+}

@@ -1,0 +1,383 @@
+//! What stays where it is when a rate limiter is moved: its states, who waits, and what is counted.
+
+use super::cell::{OVERTAKEN_NS, Reserved};
+use super::joint::Joint;
+use super::reservation::Reservation;
+use super::state::{State, Undo};
+use super::{check_same_kinds, next_id};
+use crate::clock::{Clock, Watcher};
+use crate::decision::{Decision, Grant};
+use crate::quota::{MAX_QUOTAS, Quota};
+use crate::stats::{Count, Counters};
+use crate::sync::Lock;
+use crate::wait::{Desk, Due, Source};
+use crate::{Error, Status, fork};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(super) struct Shared {
+    states: States,
+    clock: Clock,
+    pub(super) counters: Counters,
+    pub(super) id: u64,
+    /// Counts what voids grants: resets and changes of the quotas.
+    reset_count: AtomicU64,
+    /// When that was last, on the clock.
+    voided_at_ns: AtomicU64,
+    pub(super) quotas: Lock<Vec<Quota>>,
+    pub(super) desk: Desk,
+}
+
+/// One quota, which needs no list, is the hot path.
+#[expect(clippy::large_enum_variant, reason = "the state of the hot path is not to be behind a pointer")]
+enum States {
+    One(State),
+    Several(Box<[State]>),
+}
+
+impl Shared {
+    pub(super) fn new(quotas: Vec<Quota>, clock: Clock, max_waiters: u64) -> Result<Self, Error> {
+        let state = |quota| State::new(quota, &clock);
+        let states = match quotas.as_slice() {
+            [quota] => States::One(state(quota)?),
+            several => States::Several(several.iter().map(state).collect::<Result<_, _>>()?),
+        };
+        fork::watch();
+        Ok(Self {
+            states,
+            clock,
+            counters: Counters::new(),
+            id: next_id(),
+            reset_count: AtomicU64::new(0),
+            voided_at_ns: AtomicU64::new(0),
+            quotas: Lock::new(quotas),
+            desk: Desk::new(max_waiters),
+        })
+    }
+
+    // Into the caller: call, frame and return would be a tenth of the instructions.
+    #[inline(always)]
+    pub(super) fn try_status(&self, cost: u64) -> Status {
+        let status = match &self.states {
+            States::One(State::Gcra(cell)) => cell.try_charge(&self.clock, cost),
+            _ => self.try_other(cost),
+        };
+        let status = status.unwrap_or_else(|| self.refused_by_waiters(cost));
+        self.count(status);
+        status
+    }
+
+    /// For who would wait, and so isn't refused: takes if nobody waits and it is there.
+    #[inline]
+    pub(super) fn take_free(&self, cost: u64) -> bool {
+        let status = match &self.states {
+            States::One(State::Gcra(cell)) => cell.try_charge(&self.clock, cost),
+            _ => self.try_other(cost),
+        };
+        let taken = status == Some(Status::Allowed);
+        if taken {
+            self.counters.increment(Count::Allowed);
+        }
+        taken
+    }
+
+    /// Apart from gcra's path, which is to be short. `None` if somebody waits.
+    #[inline(never)]
+    fn try_other(&self, cost: u64) -> Option<Status> {
+        match &self.states {
+            States::One(state) => state.try_charge(&self.clock, cost),
+            States::Several(_) => {
+                let named = self.ask(cost, true).named;
+                (!named.behind_waiters).then_some(named.status)
+            }
+        }
+    }
+
+    /// Who waits may have done so in the parent of this process: then nobody does.
+    #[cold]
+    #[inline(never)]
+    fn refused_by_waiters(&self, cost: u64) -> Status {
+        self.desk.forget_parents(self);
+        self.ask(cost, true).named.status
+    }
+
+    pub(super) fn decision(&self, cost: u64, spend: bool) -> Decision {
+        // Before the charge: a reset in between leaves an older count here, and the refund then does nothing.
+        let reset_count = self.reset_count.load(Ordering::Acquire);
+        let mut joint = self.ask(cost, spend);
+        if joint.named.behind_waiters {
+            joint = self.behind_waiters(cost, spend);
+        }
+        if spend {
+            self.count(joint.named.status);
+        }
+        joint.decision(spend, Grant { limiter_id: self.id, cost, granted_at_ns: 0, reset_count, key_hash: 0 })
+    }
+
+    #[cold]
+    fn behind_waiters(&self, cost: u64, spend: bool) -> Joint {
+        self.desk.forget_parents(self);
+        let mut joint = self.ask(cost, spend);
+        if joint.named.behind_waiters && joint.named.status == Status::Denied {
+            joint.named.retry_after_ns = self.desk.least_wait_ns(self, cost);
+        }
+        joint
+    }
+
+    fn ask(&self, cost: u64, spend: bool) -> Joint {
+        let ask = || {
+            let now = self.clock.now_ns();
+            match (&self.states, spend) {
+                (States::One(state), true) => state.charge(now, cost).0.into(),
+                (States::One(state), false) => state.peek(now, cost).into(),
+                (States::Several(states), true) => self.charge_all(states, now, cost),
+                (States::Several(states), false) => peek_all(states, now, cost),
+            }
+        };
+        let joint = ask();
+        // Refused for so little that the clock may have been read before another's charge that it met: read it again.
+        if joint.named.status == Status::Denied && joint.named.retry_after_ns <= OVERTAKEN_NS { ask() } else { joint }
+    }
+
+    /// For the head of the queue, as of `at`; when that counts as of, unless it can't be had after all.
+    fn charge_waiter(&self, cost: u64, at: u64) -> Option<u64> {
+        let reset_count = self.reset_count.load(Ordering::Acquire);
+        let mut charges = [None; MAX_QUOTAS];
+        let mut granted_at_ns = at;
+        for (index, state) in self.states().iter().enumerate() {
+            let (judged, undo) = state.charge_waiter(at, cost);
+            if judged.status != Status::Allowed {
+                self.take_back(&charges, cost, reset_count);
+                return None;
+            }
+            charges[index] = Some((undo, judged.granted_at_ns));
+            granted_at_ns = granted_at_ns.min(judged.granted_at_ns);
+        }
+        Some(granted_at_ns)
+    }
+
+    /// Reads all; if any refuses, nothing is written. Else charges in list order; if one refuses by then, what was charged is
+    /// taken back.
+    fn charge_all(&self, states: &[State], now: u64, cost: u64) -> Joint {
+        let reset_count = self.reset_count.load(Ordering::Acquire);
+        let looked = peek_all(states, now, cost);
+        if looked.named.status != Status::Allowed {
+            return looked;
+        }
+        let mut joint: Option<Joint> = None;
+        let mut charges = [None; MAX_QUOTAS];
+        for (index, state) in states.iter().enumerate() {
+            let (judged, undo) = state.charge(now, cost);
+            if judged.status != Status::Allowed {
+                self.take_back(&charges, cost, reset_count);
+                return peek_all(states, now, cost).but_refused(index, judged);
+            }
+            charges[index] = Some((undo, judged.granted_at_ns));
+            joint = Some(match joint {
+                None => judged.into(),
+                Some(joint) => joint.and(index, judged),
+            });
+        }
+        joint.expect("a list of quotas is never empty")
+    }
+
+    /// After a reset or a change of quotas nothing is taken back, as nothing is refunded: it would be another's.
+    #[cold]
+    fn take_back(&self, charges: &[Option<(Undo, u64)>; MAX_QUOTAS], cost: u64, reset_count: u64) {
+        let _unchanging = self.quotas.lock();
+        if reset_count != self.reset_count.load(Ordering::Acquire) {
+            return;
+        }
+        for (state, charge) in self.states().iter().zip(charges) {
+            let Some((undo, granted_at_ns)) = *charge else { break };
+            state.undo(undo, &self.clock, cost, granted_at_ns);
+        }
+    }
+
+    /// Makes a change after which no grant from before, or from meanwhile, can be refunded. Only under the lock `quotas`.
+    fn voiding_grants(&self, change: impl FnOnce()) {
+        // AcqRel, before and after: a call reads the count first and charges then, so one that reads the last count charges
+        // what the change has left.
+        self.reset_count.fetch_add(1, Ordering::AcqRel);
+        change();
+        self.voided_at_ns.store(self.clock.now_ns(), Ordering::Release);
+        self.reset_count.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn give_back_grant(&self, grant: &Grant) {
+        {
+            let _unchanging = self.quotas.lock();
+            if grant.reset_count != self.reset_count.load(Ordering::Acquire) {
+                return;
+            }
+            self.refund(grant.cost, grant.granted_at_ns);
+        }
+        self.tell_waiters();
+    }
+
+    fn refund(&self, cost: u64, granted_at_ns: u64) {
+        for state in self.states() {
+            state.refund(&self.clock, cost, granted_at_ns);
+        }
+    }
+
+    pub(super) fn reset(&self) {
+        {
+            let _unchanging = self.quotas.lock();
+            self.voiding_grants(|| self.states().iter().for_each(|state| state.reset(&self.clock)));
+        }
+        self.tell_waiters();
+    }
+
+    pub(super) fn reconfigure(&self, new: Vec<Quota>) -> Result<(), Error> {
+        {
+            let mut quotas = self.quotas.lock();
+            check_same_kinds(&quotas, &new)?;
+            if new == *quotas {
+                return Ok(());
+            }
+            self.voiding_grants(|| {
+                for (state, (old, new)) in self.states().iter().zip(quotas.iter().zip(&new)) {
+                    if old != new {
+                        state.reconfigure(new, &self.clock);
+                    }
+                }
+            });
+            // In place: whenever a fork comes, a child has a list.
+            quotas.copy_from_slice(&new);
+        }
+        if self.states()[0].has_waiters() {
+            self.desk.settle_changed(self);
+        }
+        Ok(())
+    }
+
+    /// After something may have become due sooner, or can't be had any more.
+    fn tell_waiters(&self) {
+        if self.states()[0].has_waiters() {
+            self.desk.settle(self);
+        }
+    }
+
+    /// Charges ahead of time.
+    pub(super) fn reserve(&self, cost: u64, max_wait_ns: u64) -> Result<Reservation, Status> {
+        let States::One(State::Gcra(cell)) = &self.states else { return Err(Status::Unsupported) };
+        // Before the charge, as in `decision`.
+        let reset_count = self.reset_count.load(Ordering::Acquire);
+        let reserved = cell.reserve(&self.clock, cost, max_wait_ns).ok_or_else(|| match cell.due(0, cost) {
+            Due::Refused(status) => status,
+            _ => Status::TimedOut,
+        });
+        self.counters.increment(Count::of_wait(reserved.as_ref().map_or_else(|status| *status, |_| Status::Allowed)));
+        let Reserved { due_ns, wait_ns, before, after } = reserved?;
+        Ok(Reservation { limiter_id: self.id, due_ns, wait_ns, before, after, reset_count })
+    }
+
+    /// Whether anything was given back.
+    pub(super) fn cancel_reservation(&self, reservation: &Reservation) -> bool {
+        let States::One(State::Gcra(cell)) = &self.states else { return false };
+        let Reservation { due_ns, wait_ns, before, after, reset_count, .. } = *reservation;
+        {
+            let _unchanging = self.quotas.lock();
+            if reset_count != self.reset_count.load(Ordering::Acquire) || self.clock.now_ns() >= due_ns {
+                return false;
+            }
+            if !cell.take_back_reservation(&Reserved { due_ns, wait_ns, before, after }) {
+                return false;
+            }
+        }
+        self.tell_waiters();
+        true
+    }
+
+    fn states(&self) -> &[State] {
+        match &self.states {
+            States::One(state) => std::slice::from_ref(state),
+            States::Several(states) => states,
+        }
+    }
+
+    #[inline]
+    fn count(&self, status: Status) {
+        self.counters.increment(if status == Status::Allowed { Count::Allowed } else { Count::Denied });
+    }
+}
+
+impl Source for Shared {
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn due(&self, cost: u64, from_ns: u64) -> Due {
+        let joint = |one, other| match (one, other) {
+            (Due::At(one), Due::At(other)) => Due::At(one.max(other)),
+            (Due::Refused(status), _) | (_, Due::Refused(status)) => Due::Refused(status),
+            (Due::Unknown, _) | (_, Due::Unknown) => Due::Unknown,
+        };
+        self.states().iter().fold(Due::At(from_ns), |due, state| joint(due, state.due(from_ns, cost)))
+    }
+
+    fn take(&self, cost: u64, at_ns: u64) -> bool {
+        self.charge_waiter(cost, at_ns).is_some()
+    }
+
+    fn take_now(&self, cost: u64) -> Option<u64> {
+        let named = self.ask(cost, true).named;
+        (named.status == Status::Allowed).then_some(named.granted_at_ns)
+    }
+
+    /// Also if it can be had by now: the head then finds so at once.
+    fn mark(&self, _cost: u64) -> bool {
+        self.states()[0].set_waiters(true);
+        true
+    }
+
+    fn unmark(&self) {
+        self.states()[0].set_waiters(false);
+    }
+
+    /// With several quotas the longest of what each alone would take: the true wait may be longer.
+    fn least_wait_ns(&self, ahead: impl Iterator<Item = u64> + Clone, total_ahead: u64, cost: u64) -> u64 {
+        let now = self.clock.now_ns();
+        let wait_ns = |state: &State| state.wait_ns(now, ahead.clone(), total_ahead, cost);
+        self.states().iter().map(wait_ns).max().unwrap_or(0)
+    }
+
+    fn ended(&self, status: Status) {
+        self.counters.increment(Count::of_wait(status));
+    }
+
+    /// By the refund rule, and not across a reset or a change of quotas.
+    fn give_back(&self, cost: u64, at_ns: u64) {
+        {
+            let _unchanging = self.quotas.lock();
+            // Acquire: pairs with the release of who changed, though the lock alone would do.
+            if at_ns <= self.voided_at_ns.load(Ordering::Acquire) && self.reset_count.load(Ordering::Acquire) > 0 {
+                return;
+            }
+            self.refund(cost, at_ns);
+        }
+        self.tell_waiters();
+    }
+}
+
+impl Watcher for Shared {
+    fn clock_moved(&self) {
+        self.desk.settle_all(self);
+    }
+}
+
+impl Drop for Shared {
+    /// Who waits by a listener may outlast the limiter.
+    fn drop(&mut self) {
+        self.desk.close(self, || {});
+    }
+}
+
+fn peek_all(states: &[State], now: u64, cost: u64) -> Joint {
+    let joint = states[0].peek(now, cost).into();
+    states
+        .iter()
+        .enumerate()
+        .skip(1)
+        .fold(joint, |joint: Joint, (index, state)| joint.and(index, state.peek(now, cost)))
+}

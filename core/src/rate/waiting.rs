@@ -1,0 +1,185 @@
+//! Waiting for tokens: on the thread, as a future, and by ticket.
+
+use super::shared::Shared;
+use super::{RateLimiter, check_cost};
+use crate::wait::{self, AcquireError, Event, Interrupt, Refusal, Request, Sleep, Started, Ticket, Wait};
+use crate::{Error, Status};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+impl RateLimiter {
+    /// Takes one token, waiting for its turn for at most `timeout`, or for ever if that is `None`. First come, first served; it is
+    /// charged when it is due, not before. A wait that would outlast its timeout does not begin; a timeout of 0 tries once.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::{RateLimiter, Status};
+    ///
+    /// let limiter = RateLimiter::new("1/min")?;
+    /// limiter.acquire(None)?;
+    /// let late = limiter.acquire(Duration::from_secs(10)).unwrap_err(); // at once
+    /// assert_eq!(late.status(), Status::TimedOut);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If it timed out or would, or as many wait as may.
+    #[inline]
+    pub fn acquire(&self, timeout: impl Into<Option<Duration>>) -> Result<(), AcquireError> {
+        self.acquire_n(1, timeout)
+    }
+
+    /// Takes `cost` tokens, all at once, waiting for its turn for at most `timeout`, or for ever if that is `None`.
+    ///
+    /// # Errors
+    ///
+    /// If cost is not 1 … 2⁵³−1 or exceeds what the limiter can hold, it timed out or would, or as many wait as may.
+    #[inline]
+    pub fn acquire_n(&self, cost: u64, timeout: impl Into<Option<Duration>>) -> Result<(), AcquireError> {
+        check_cost("cost", cost)?;
+        if self.shared.take_free(cost) { Ok(()) } else { self.wait_for(cost, timeout.into(), None) }
+    }
+
+    /// [`acquire_n`](Self::acquire_n) that asks `is_interrupted` whenever it has waited for another `every`, and, if so, leaves as
+    /// [`Status::Cancelled`].
+    ///
+    /// # Errors
+    ///
+    /// As for `acquire_n`.
+    pub fn acquire_interruptible(
+        &self,
+        cost: u64,
+        timeout: Option<Duration>,
+        every: Duration,
+        is_interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<(), AcquireError> {
+        check_cost("cost", cost)?;
+        if self.shared.take_free(cost) {
+            return Ok(());
+        }
+        self.wait_for(cost, timeout, Some(Interrupt { every, is_interrupted }))
+    }
+
+    #[cold]
+    fn wait_for(
+        &self,
+        cost: u64,
+        timeout: Option<Duration>,
+        interrupt: Option<Interrupt<'_>>,
+    ) -> Result<(), AcquireError> {
+        let shared = &*self.shared;
+        let began_ns = wait::now_ns(shared);
+        match shared.desk.acquire(shared, Request::new(cost, timeout), interrupt) {
+            Ok(_) => Ok(()),
+            Err(status) => Err(self.refused(status, began_ns, timeout)),
+        }
+    }
+
+    fn refused(&self, status: Status, began_ns: u64, timeout: Option<Duration>) -> AcquireError {
+        let elapsed = Duration::from_nanos(wait::now_ns(&*self.shared).saturating_sub(began_ns));
+        AcquireError::Refused(Refusal { timeout, ..self.refusal(status, elapsed) })
+    }
+
+    pub(super) fn refusal(&self, status: Status, elapsed: Duration) -> Refusal {
+        let limit = self.shared.quotas.lock().first().map_or(0, crate::Quota::limit);
+        Refusal { status, elapsed, timeout: None, limit, in_flight: 0, waiting: self.waiting() }
+    }
+
+    /// [`acquire_n`](Self::acquire_n) as a future that sleeps by `sleep`, such as `tokio::time::sleep`, until its turn. Dropping it
+    /// leaves the queue.
+    ///
+    /// # Errors
+    ///
+    /// At once, if cost is not 1 … 2⁵³−1; when it is awaited, as for `acquire_n`.
+    pub fn acquire_async<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        cost: u64,
+        timeout: impl Into<Option<Duration>>,
+        mut sleep: impl FnMut(Duration) -> F + Send + 'static,
+    ) -> Result<AcquireTokens<'_>, Error> {
+        check_cost("cost", cost)?;
+        let timeout = timeout.into();
+        let sleep: Sleep = Box::new(move |duration| Box::pin(sleep(duration)));
+        let wait = Wait::new(Request::new(cost, timeout), Some(sleep));
+        Ok(AcquireTokens { limiter: self, cost, timeout, began_ns: None, wait })
+    }
+
+    /// The form for runtimes of other languages: takes at once, or tells `listener` later. Unless it is
+    /// [`Pending`](Started::Pending) the listener is never called.
+    ///
+    /// # Errors
+    ///
+    /// If cost is not 1 … 2⁵³−1.
+    pub fn acquire_by_ticket(
+        &self,
+        cost: u64,
+        timeout: Option<Duration>,
+        listener: impl Fn(Event<()>) + Send + Sync + 'static,
+    ) -> Result<Started<()>, Error> {
+        check_cost("cost", cost)?;
+        if self.shared.take_free(cost) {
+            return Ok(Started::Granted(()));
+        }
+        let shared = &*self.shared;
+        Ok(shared.desk.start(shared, Request::new(cost, timeout), |_| (), listener))
+    }
+
+    /// After how long a wait by ticket is to be polled again, in ns; [`NEVER_NS`](crate::NEVER_NS) if it will be told, and `None` if it
+    /// is over.
+    ///
+    /// # Errors
+    ///
+    /// If no wait of this limiter ever had the ticket.
+    pub fn poll_ticket(&self, ticket: Ticket) -> Result<Option<u64>, Error> {
+        self.shared.desk.poll_ticket(&*self.shared, ticket)
+    }
+
+    /// Leaves the queue; whether it did so before the wait was over. If so, the listener was told so.
+    ///
+    /// # Errors
+    ///
+    /// If no wait of this limiter ever had the ticket.
+    pub fn cancel_ticket(&self, ticket: Ticket) -> Result<bool, Error> {
+        self.shared.desk.cancel_ticket(&*self.shared, ticket)
+    }
+}
+
+/// Waits for tokens; made by [`RateLimiter::acquire_async`].
+#[must_use = "a future does nothing until it is awaited"]
+pub struct AcquireTokens<'a> {
+    limiter: &'a RateLimiter,
+    cost: u64,
+    timeout: Option<Duration>,
+    began_ns: Option<u64>,
+    wait: Wait,
+}
+
+impl Future for AcquireTokens<'_> {
+    type Output = Result<(), AcquireError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let shared: &Shared = &this.limiter.shared;
+        if this.began_ns.is_none() {
+            if shared.take_free(this.cost) {
+                return Poll::Ready(Ok(()));
+            }
+            this.began_ns = Some(wait::now_ns(shared));
+        }
+        let began_ns = this.began_ns.unwrap_or_default();
+        this.wait.poll(&shared.desk, shared, context).map(|waited| match waited {
+            Ok(_) => Ok(()),
+            Err(status) => Err(this.limiter.refused(status, began_ns, this.timeout)),
+        })
+    }
+}
+
+impl Drop for AcquireTokens<'_> {
+    fn drop(&mut self) {
+        let shared = &*self.limiter.shared;
+        self.wait.leave(&shared.desk, shared);
+    }
+}

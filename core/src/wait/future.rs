@@ -1,0 +1,76 @@
+//! Waiting as a future.
+
+use super::desk::{Desk, Entered, Left, Polled, Request, Source};
+use super::notice::Notify;
+use super::queue::{Outcome, Ticket};
+use crate::{NEVER_NS, Status};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// Sleeps for so long, by the timer of whichever runtime.
+pub(crate) type Sleep = Box<dyn FnMut(Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+
+/// The state of a wait that is polled, for the futures of the limiters. It must be [left](Self::leave) before it is dropped.
+pub(crate) struct Wait {
+    request: Request,
+    ticket: Option<Ticket>,
+    sleep: Option<Sleep>,
+    sleeping: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl Wait {
+    pub(crate) fn new(request: Request, sleep: Option<Sleep>) -> Self {
+        Self { request, ticket: None, sleep, sleeping: None }
+    }
+
+    pub(crate) fn poll(
+        &mut self,
+        desk: &Desk,
+        source: &impl Source,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<u64, Status>> {
+        loop {
+            let wake_after_ns = match self.ticket {
+                None => match desk.enter(source, self.request, Notify::Waker(context.waker().clone())) {
+                    Entered::Granted(at_ns) => return Poll::Ready(Ok(at_ns)),
+                    Entered::Refused(status) => return Poll::Ready(Err(status)),
+                    Entered::Pending(ticket, wake_after_ns) => {
+                        self.ticket = Some(ticket);
+                        wake_after_ns
+                    }
+                },
+                Some(ticket) => match desk.poll(source, ticket, Some(context.waker())) {
+                    Polled::Settled(outcome) => {
+                        self.ticket = None;
+                        return Poll::Ready(match outcome {
+                            Outcome::Granted(at_ns) => Ok(at_ns),
+                            Outcome::Refused(status) => Err(status),
+                        });
+                    }
+                    Polled::Pending(wake_after_ns) => wake_after_ns,
+                    // This is the child of a fork.
+                    Polled::Over | Polled::Unknown => return Poll::Ready(Err(Status::Forked)),
+                },
+            };
+            if wake_after_ns == NEVER_NS || !source.clock().runs_by_itself() {
+                return Poll::Pending;
+            }
+            let Some(sleep) = &mut self.sleep else { return Poll::Pending };
+            let mut sleeping = sleep(Duration::from_nanos(wake_after_ns));
+            if sleeping.as_mut().poll(context).is_pending() {
+                self.sleeping = Some(sleeping);
+                return Poll::Pending;
+            }
+        }
+    }
+
+    pub(crate) fn leave(&mut self, desk: &Desk, source: &impl Source) {
+        if let Some(ticket) = self.ticket.take()
+            && let Left::Settled(Outcome::Granted(at_ns)) = desk.leave(source, ticket)
+        {
+            source.give_back(self.request.cost, at_ns);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Waiting by ticket, for runtimes of other languages.
+
+use super::desk::{Desk, Entered, Left, Polled, Request, Source};
+use super::notice::{Event, Notify};
+use super::queue::Ticket;
+use crate::{Error, Status};
+use std::sync::Arc;
+
+/// What came of asking, by [`acquire_by_ticket`](crate::ConcurrencyLimiter::acquire_by_ticket).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Started<T> {
+    /// Taken at once.
+    Granted(T),
+    /// Refused at once.
+    Refused(Status),
+    /// The listener will be told.
+    Pending {
+        /// Names the wait.
+        ticket: Ticket,
+        /// Poll it after so many ns, unless it is over by then; [`NEVER_NS`](crate::NEVER_NS): never.
+        wake_after_ns: u64,
+    },
+}
+
+impl Desk {
+    /// `granted` makes what the listener gets, from the time as of which it was granted.
+    pub(crate) fn start<T>(
+        &self,
+        source: &impl Source,
+        request: Request,
+        granted: impl Fn(u64) -> T + Send + Sync + Clone + 'static,
+        listener: impl Fn(Event<T>) + Send + Sync + 'static,
+    ) -> Started<T> {
+        let later = granted.clone();
+        let listener = Arc::new(move |event: Event<u64>| {
+            listener(match event {
+                Event::Granted(at_ns) => Event::Granted(later(at_ns)),
+                Event::Refused(status) => Event::Refused(status),
+                Event::PollAgain => Event::PollAgain,
+            });
+        });
+        match self.enter(source, request, Notify::Listener(listener)) {
+            Entered::Granted(at_ns) => Started::Granted(granted(at_ns)),
+            Entered::Refused(status) => Started::Refused(status),
+            Entered::Pending(ticket, wake_after_ns) => Started::Pending { ticket, wake_after_ns },
+        }
+    }
+
+    pub(crate) fn poll_ticket(&self, source: &impl Source, ticket: Ticket) -> Result<Option<u64>, Error> {
+        match self.poll(source, ticket, None) {
+            Polled::Pending(wake_after_ns) => Ok(Some(wake_after_ns)),
+            Polled::Settled(_) | Polled::Over => Ok(None),
+            Polled::Unknown => Err(unknown(ticket)),
+        }
+    }
+
+    pub(crate) fn cancel_ticket(&self, source: &impl Source, ticket: Ticket) -> Result<bool, Error> {
+        match self.leave(source, ticket) {
+            Left::Won => Ok(true),
+            Left::Settled(_) | Left::Over => Ok(false),
+            Left::Unknown => Err(unknown(ticket)),
+        }
+    }
+}
+
+#[cold]
+fn unknown(ticket: Ticket) -> Error {
+    Error::new(Status::InvalidTicket, "ticket", ticket.to_u64(), "a ticket of a wait of this limiter")
+}
