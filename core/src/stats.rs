@@ -78,14 +78,12 @@ impl Count {
 struct Line([AtomicU64; 8]);
 
 pub(crate) struct Counters {
-    lines: Box<[Line; OWNED + SHARED]>,
+    lines: [Line; OWNED + SHARED],
 }
 
 impl Counters {
     pub(crate) fn new() -> Self {
-        let lines: Vec<Line> = std::iter::repeat_with(Line::default).take(OWNED + SHARED).collect();
-        let Ok(lines) = lines.try_into() else { unreachable!("as many lines as were taken") };
-        Self { lines }
+        Self { lines: std::array::from_fn(|_| Line::default()) }
     }
 
     #[inline]

@@ -11,7 +11,6 @@ mod word;
 
 use crate::rate::check_cost;
 use crate::stats::{Count, Stats};
-use crate::wait::Source;
 use crate::{Error, Status, fork};
 pub use keyed::{KeyedConcurrencyLimiter, KeyedConcurrencyOptions};
 pub use keyed_permit::{KeyedPermit, OwnedKeyedPermit, RawKeyedPermit};
@@ -58,7 +57,7 @@ impl ConcurrencyLimiter {
     /// Takes one permit if it can be had now. Not while anybody waits.
     #[inline]
     pub fn try_acquire(&self) -> Option<Permit<'_>> {
-        self.take(1).ok().map(|raw| Permit::new(self, raw))
+        self.take(1).ok().map(|raw| Permit::new(&self.shared, raw))
     }
 
     /// Takes `permits` permits if all can be had now.
@@ -69,7 +68,7 @@ impl ConcurrencyLimiter {
     #[inline]
     pub fn try_acquire_n(&self, permits: u64) -> Result<Option<Permit<'_>>, Error> {
         check_cost("permits", permits)?;
-        Ok(self.take(permits).ok().map(|raw| Permit::new(self, raw)))
+        Ok(self.take(permits).ok().map(|raw| Permit::new(&self.shared, raw)))
     }
 
     /// [`try_acquire_n`](Self::try_acquire_n) for a permit that keeps the limiter alive.
@@ -102,9 +101,9 @@ impl ConcurrencyLimiter {
     /// Takes `permits` if nobody waits and they are there.
     #[inline]
     fn take_free(&self, permits: u64) -> Option<RawPermit> {
-        let acquired_at_ns = self.shared.take_now(permits)?;
+        let permit = self.shared.take_free(permits)?;
         self.shared.counters.increment(Count::Allowed);
-        Some(self.shared.permit(permits, acquired_at_ns))
+        Some(permit)
     }
 
     /// Gives permits back; `ok` tells the statistics whether the work went well. Who calls sees to it that each permit is
@@ -123,15 +122,6 @@ impl ConcurrencyLimiter {
             return Err(inherited_permit(permit));
         }
         if self.shared.give_back(permit, ok) { Ok(()) } else { Err(wrong_permit(permit)) }
-    }
-
-    /// Gives back what a guard holds. It is out, unless a copy of a raw permit was released in its place; and what the parent of this
-    /// process took is not this one's to give.
-    #[inline]
-    fn give_back(&self, permit: &RawPermit, ok: bool) {
-        if permit.process == fork::count() {
-            self.shared.give_back(permit, ok);
-        }
     }
 
     /// Changes the limit while in use; never blocks. Permits that are out stay out: after lowering, none is lent until enough

@@ -1,6 +1,8 @@
 //! What a concurrency limiter lends.
 
 use super::ConcurrencyLimiter;
+use super::shared::Shared;
+use std::fmt;
 use std::sync::Arc;
 
 /// Permits as plain data: for those who carry them across a border and give them back by
@@ -21,17 +23,16 @@ pub struct RawPermit {
 /// Permits that are given back when this is dropped.
 ///
 /// Dropping counts as *ok* in the statistics, or as *failed* while a panic unwinds; [`release`](Self::release) says which.
-#[derive(Debug)]
 #[must_use = "permits are given back when this is dropped"]
 pub struct Permit<'a> {
-    limiter: &'a ConcurrencyLimiter,
+    shared: &'a Shared,
     raw: RawPermit,
 }
 
 impl<'a> Permit<'a> {
     #[inline]
-    pub(super) fn new(limiter: &'a ConcurrencyLimiter, raw: RawPermit) -> Self {
-        Self { limiter, raw }
+    pub(super) fn new(shared: &'a Shared, raw: RawPermit) -> Self {
+        Self { shared, raw }
     }
 
     /// How many permits are held.
@@ -43,15 +44,21 @@ impl<'a> Permit<'a> {
     /// Gives the permits back; `ok` tells the statistics whether the work went well.
     #[inline]
     pub fn release(self, ok: bool) {
-        self.limiter.give_back(&self.raw, ok);
+        self.shared.give_back_guarded(&self.raw, ok);
         std::mem::forget(self);
+    }
+}
+
+impl fmt::Debug for Permit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.raw.fmt(f)
     }
 }
 
 impl Drop for Permit<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.limiter.give_back(&self.raw, !std::thread::panicking());
+        self.shared.give_back_guarded(&self.raw, !std::thread::panicking());
     }
 }
 
@@ -86,6 +93,6 @@ impl Drop for OwnedPermit {
     #[inline]
     fn drop(&mut self) {
         let ok = self.ok.unwrap_or_else(|| !std::thread::panicking());
-        self.limiter.give_back(&self.raw, ok);
+        self.limiter.shared.give_back_guarded(&self.raw, ok);
     }
 }

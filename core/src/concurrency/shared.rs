@@ -41,7 +41,11 @@ impl Shared {
 
     #[inline]
     pub(super) fn word(&self) -> Word {
-        let process = fork::count();
+        self.word_in(fork::count())
+    }
+
+    #[inline]
+    fn word_in(&self, process: u32) -> Word {
         // Acquire: whoever sees this process's number sees its word.
         if self.hot.0.process.load(Ordering::Acquire) != process {
             self.begin_afresh(process);
@@ -55,10 +59,10 @@ impl Shared {
         Word(self.hot.0.word.load(Ordering::Relaxed))
     }
 
-    /// One step of the word.
+    /// One step of the word; fails with what is there.
     #[inline]
-    fn exchange(&self, from: Word, to: Word, order: Ordering) -> bool {
-        self.hot.0.word.compare_exchange_weak(from.0, to.0, order, Ordering::Relaxed).is_ok()
+    fn exchange(&self, from: Word, to: Word, order: Ordering) -> Result<(), Word> {
+        self.hot.0.word.compare_exchange_weak(from.0, to.0, order, Ordering::Relaxed).map(drop).map_err(Word)
     }
 
     /// In the child of a fork no permit is out: those of the parent are the parent's.
@@ -77,15 +81,17 @@ impl Shared {
 
     /// Takes permits if nobody waits and they are there.
     #[inline]
-    pub(super) fn take_free(&self, permits: u64) -> bool {
-        let mut word = self.word();
+    pub(super) fn take_free(&self, permits: u64) -> Option<RawPermit> {
+        let process = fork::count();
+        let mut word = self.word_in(process);
         loop {
             if permits > word.available() {
-                return false;
+                return None;
             }
             // Acquire: what was done under the permit before its release is seen by who takes it next.
-            if self.exchange(word, word.taken(permits), Ordering::Acquire) {
-                return true;
+            if self.exchange(word, word.taken(permits), Ordering::Acquire).is_ok() {
+                let acquired_at_ns = if self.longest_hold_ns.is_some() { self.clock().now_ns() } else { 0 };
+                return Some(RawPermit { limiter_id: self.id, permits, acquired_at_ns, process });
             }
             back_off();
             word = self.load();
@@ -112,6 +118,15 @@ impl Shared {
         true
     }
 
+    /// [`give_back`](Self::give_back) for guards. What one holds is out, unless a copy of a raw permit was released in its place; and
+    /// what the parent of this process took is not this one's to give.
+    #[inline]
+    pub(super) fn give_back_guarded(&self, permit: &RawPermit, ok: bool) {
+        if permit.process == fork::count() {
+            self.give_back(permit, ok);
+        }
+    }
+
     /// The word as it is then.
     #[inline]
     fn put_back(&self, permits: u64) -> Option<Word> {
@@ -119,7 +134,7 @@ impl Shared {
         loop {
             let next = word.returned(permits)?;
             // Release: pairs with the acquire of who takes next.
-            if self.exchange(word, next, Ordering::Release) {
+            if self.exchange(word, next, Ordering::Release).is_ok() {
                 return Some(next);
             }
             back_off();
@@ -136,12 +151,11 @@ impl Shared {
     /// Relaxed: limits and flags order nothing.
     pub(super) fn update(&self, change: impl Fn(Word) -> Word) {
         let mut word = self.word();
-        while !self.exchange(word, change(word), Ordering::Relaxed) {
-            word = self.load();
+        while let Err(there) = self.exchange(word, change(word), Ordering::Relaxed) {
+            word = there;
         }
     }
 
-    #[inline]
     pub(super) fn permit(&self, permits: u64, acquired_at_ns: u64) -> RawPermit {
         RawPermit { limiter_id: self.id, permits, acquired_at_ns, process: fork::count() }
     }
@@ -162,28 +176,42 @@ impl Source for Shared {
     }
 
     fn take(&self, cost: u64, _at_ns: u64) -> bool {
-        let word = self.load();
-        // Acquire: as in `take_free`.
-        word.refusal(cost).is_none()
-            && cost <= word.unused()
-            && self.exchange(word, word.taken(cost), Ordering::Acquire)
+        let mut word = self.load();
+        while word.refusal(cost).is_none() && cost <= word.unused() {
+            // Acquire: as in `take_free`.
+            match self.exchange(word, word.taken(cost), Ordering::Acquire) {
+                Ok(()) => return true,
+                Err(there) => word = there,
+            }
+        }
+        false
     }
 
     fn take_now(&self, cost: u64) -> Option<u64> {
-        self.take_free(cost).then(|| if self.longest_hold_ns.is_some() { self.clock().now_ns() } else { 0 })
+        self.take_free(cost).map(|permit| permit.acquired_at_ns)
     }
 
-    fn mark(&self, cost: u64) -> bool {
-        let word = self.word();
-        // Relaxed: takes nothing. Who gives back later changes the word after this, and so sees the mark.
-        cost > word.unused() && self.exchange(word, word.with_waiters(true), Ordering::Relaxed)
+    fn mark_or_take(&self, cost: u64) -> Option<u64> {
+        let mut word = self.word();
+        loop {
+            let taken = cost <= word.unused();
+            let next = if taken { word.taken(cost) } else { word.with_waiters(true) };
+            // Acquire: as in `take_free`. Who gives back after a mark changes the word after it, and so sees it.
+            match self.exchange(word, next, Ordering::Acquire) {
+                Ok(()) => return taken.then(|| self.clock().now_ns()),
+                Err(there) => word = there,
+            }
+        }
     }
 
     fn unmark(&self) {
         // The word as it is: in the child of a fork this comes before it is begun afresh.
         let mut word = self.load();
-        while word.has_waiters() && !self.exchange(word, word.with_waiters(false), Ordering::Relaxed) {
-            word = self.load();
+        while word.has_waiters() {
+            match self.exchange(word, word.with_waiters(false), Ordering::Relaxed) {
+                Ok(()) => return,
+                Err(there) => word = there,
+            }
         }
     }
 

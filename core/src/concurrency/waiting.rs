@@ -41,7 +41,7 @@ impl ConcurrencyLimiter {
     /// If permits is not 1 … 2⁵³−1 or exceeds the limit, it timed out, as many wait as may, or the limiter is closed.
     #[inline]
     pub fn acquire_n(&self, permits: u64, timeout: impl Into<Option<Duration>>) -> Result<Permit<'_>, AcquireError> {
-        self.acquire_raw(permits, timeout).map(|raw| Permit::new(self, raw))
+        self.acquire_raw(permits, timeout).map(|raw| Permit::new(&self.shared, raw))
     }
 
     /// [`acquire_n`](Self::acquire_n) for a permit that keeps the limiter alive.
@@ -205,16 +205,16 @@ impl<'a> Future for AcquirePermit<'a> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let limiter = this.limiter;
-        let shared: &Shared = &limiter.shared;
+        let shared: &'a Shared = &limiter.shared;
         if this.began_ns.is_none() {
             if let Some(permit) = limiter.take_free(this.permits) {
-                return Poll::Ready(Ok(Permit::new(limiter, permit)));
+                return Poll::Ready(Ok(Permit::new(shared, permit)));
             }
             this.began_ns = Some(wait::now_ns(shared));
         }
         let began_ns = this.began_ns.unwrap_or_default();
         this.wait.poll(&shared.desk, shared, context).map(|waited| match waited {
-            Ok(at_ns) => Ok(Permit::new(limiter, shared.permit(this.permits, at_ns))),
+            Ok(at_ns) => Ok(Permit::new(shared, shared.permit(this.permits, at_ns))),
             Err(status) => Err(limiter.refusal(status, began_ns, this.timeout)),
         })
     }

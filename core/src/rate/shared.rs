@@ -325,10 +325,10 @@ impl Source for Shared {
         (named.status == Status::Allowed).then_some(named.granted_at_ns)
     }
 
-    /// Also if it can be had by now: the head then finds so at once.
-    fn mark(&self, _cost: u64) -> bool {
+    /// Marks in any case: if it can be had by now, the head finds so at once.
+    fn mark_or_take(&self, _cost: u64) -> Option<u64> {
         self.states()[0].set_waiters(true);
-        true
+        None
     }
 
     fn unmark(&self) {

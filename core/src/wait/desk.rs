@@ -24,8 +24,8 @@ pub(crate) trait Source {
     /// Takes now, while nobody waits; `None` if it isn't there.
     fn take_now(&self, cost: u64) -> Option<u64>;
 
-    /// Marks that somebody waits, in one step with seeing that `cost` can't be had now; `false` if it can.
-    fn mark(&self, cost: u64) -> bool;
+    /// Marks that somebody waits, in one step with seeing that `cost` can't be had now; takes it, if it can.
+    fn mark_or_take(&self, cost: u64) -> Option<u64>;
 
     /// Nobody waits any more.
     fn unmark(&self);
@@ -165,39 +165,36 @@ impl Desk {
         Request { cost, timeout_ns }: Request,
         notify: Notify,
     ) -> Entered {
-        loop {
-            if queue.is_empty()
-                && let Some(at_ns) = source.take_now(cost)
-            {
+        if queue.is_empty()
+            && let Some(at_ns) = source.take_now(cost)
+        {
+            return Entered::Granted(at_ns);
+        }
+        let now = source.clock().now_ns();
+        if let Due::Refused(status) = source.due(cost, now) {
+            return Entered::Refused(status);
+        }
+        if timeout_ns == 0 {
+            return Entered::Refused(Status::TimedOut);
+        }
+        if queue.len() >= self.max_waiters {
+            return Entered::Refused(Status::QueueFull);
+        }
+        // With no end to the wait, its length is nobody's concern.
+        if timeout_ns != NEVER_NS && source.least_wait_ns(queue.costs(), queue.total_cost(), cost) > timeout_ns {
+            return Entered::Refused(Status::TimedOut);
+        }
+        if queue.is_empty() {
+            if let Some(at_ns) = source.mark_or_take(cost) {
                 return Entered::Granted(at_ns);
             }
-            let now = source.clock().now_ns();
-            if let Due::Refused(status) = source.due(cost, now) {
-                return Entered::Refused(status);
-            }
-            if timeout_ns == 0 {
-                return Entered::Refused(Status::TimedOut);
-            }
-            if queue.len() >= self.max_waiters {
-                return Entered::Refused(Status::QueueFull);
-            }
-            // With no end to the wait, its length is nobody's concern.
-            if timeout_ns != NEVER_NS && source.least_wait_ns(queue.costs(), queue.total_cost(), cost) > timeout_ns {
-                return Entered::Refused(Status::TimedOut);
-            }
-            if queue.is_empty() {
-                if !source.mark(cost) {
-                    continue;
-                }
-                queue.head_since_ns = now;
-            }
-            let deadline_ns = now.saturating_add(timeout_ns);
-            let ticket = queue.push(cost, deadline_ns, notify);
-            if queue.head() == Some(ticket) {
-                queue.informed = Some(ticket);
-            }
-            return Entered::Pending(ticket, wake_after_ns(queue, source, ticket));
+            queue.head_since_ns = now;
         }
+        let ticket = queue.push(cost, now.saturating_add(timeout_ns), notify);
+        if queue.head() == Some(ticket) {
+            queue.informed = Some(ticket);
+        }
+        Entered::Pending(ticket, wake_after_ns(queue, source, ticket))
     }
 
     /// What has become of a wait by now; a waker takes the place of the one before.

@@ -72,10 +72,18 @@ pub(crate) struct Notices {
     rest: Vec<Notice>,
 }
 
+#[cfg(not(loom))]
 thread_local! {
     static DELIVERING: Cell<bool> = const { Cell::new(false) };
     /// What came up while another was being delivered.
     static LATER: RefCell<VecDeque<Notice>> = const { RefCell::new(VecDeque::new()) };
+}
+
+// The model checker's threads share one thread of the system.
+#[cfg(loom)]
+loom::thread_local! {
+    static DELIVERING: Cell<bool> = Cell::new(false);
+    static LATER: RefCell<VecDeque<Notice>> = RefCell::new(VecDeque::new());
 }
 
 /// Nothing once the thread is being torn down: then nothing is delivered any more from within a delivery.
@@ -96,11 +104,11 @@ impl Notices {
     /// that releases, which tells a listener that releases, needs no more stack than one.
     pub(crate) fn deliver(self) {
         let Some(first) = self.first else { return };
-        if DELIVERING.get() {
+        if DELIVERING.with(Cell::get) {
             later(|queue| queue.extend(std::iter::once(first).chain(self.rest)));
             return;
         }
-        DELIVERING.set(true);
+        DELIVERING.with(|delivering| delivering.set(true));
         let mut panicked: Option<Box<dyn Any + Send>> = None;
         let mut own = self.rest.into_iter();
         let mut next = Some(first);
@@ -111,7 +119,7 @@ impl Notices {
             }
             next = own.next().or_else(|| later(VecDeque::pop_front).flatten());
         }
-        DELIVERING.set(false);
+        DELIVERING.with(|delivering| delivering.set(false));
         if let Some(panic) = panicked {
             resume_unwind(panic);
         }
