@@ -182,7 +182,7 @@ lint-node: node/node_modules/.ready
 test-rust: lint-rust
 	cargo test --no-fail-fast -p tidegate -p tidegate-ffi
 	cargo test --release -p tidegate --test one_shot_keys
-	RUSTFLAGS='--cfg loom' cargo test -p tidegate --release --test loom --test loom_table --target-dir target/loom
+	RUSTFLAGS='--cfg loom' cargo test -p tidegate --release --test loom --test loom_table --test loom_wait --target-dir target/loom
 
 test-c: build-native build-test-panic
 	tests/c/run.sh build
