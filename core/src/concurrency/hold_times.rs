@@ -1,4 +1,4 @@
-//! How long permits of a keyed limiter are held.
+//! How long permits are held.
 
 use crate::clock::Clock;
 use crate::stats::{Count, Counters};

@@ -12,6 +12,7 @@ mod word;
 use crate::rate::check_cost;
 use crate::stats::{Count, Stats};
 use crate::{Error, Status, fork};
+use hold_times::HoldTimes;
 pub use keyed::{KeyedConcurrencyLimiter, KeyedConcurrencyOptions};
 pub use keyed_permit::{KeyedPermit, OwnedKeyedPermit, RawKeyedPermit};
 pub use options::ConcurrencyOptions;
@@ -19,7 +20,6 @@ pub use permit::{OwnedPermit, Permit, RawPermit};
 use shared::Shared;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 pub use waiting::AcquirePermit;
 use word::{MAX_LIMIT, Word};
@@ -180,7 +180,7 @@ impl ConcurrencyLimiter {
     /// Whether hold times are measured.
     #[must_use]
     pub fn tracks_hold_time(&self) -> bool {
-        self.shared.longest_hold_ns.is_some()
+        self.shared.hold_times.is_some()
     }
 
     /// What was allowed, denied and released since the limiter was built, and what is out now.
@@ -188,7 +188,7 @@ impl ConcurrencyLimiter {
     pub fn stats(&self) -> Stats {
         let word = self.shared.word();
         let total = |count| self.shared.counters.total(count);
-        let longest_hold_ns = self.shared.longest_hold_ns.as_ref().map_or(0, |longest| longest.load(Ordering::Relaxed));
+        let longest_hold_ns = self.shared.hold_times.as_ref().map_or(0, HoldTimes::longest_ns);
         Stats {
             allowed: total(Count::Allowed),
             denied: total(Count::Denied),

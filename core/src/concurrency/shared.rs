@@ -1,5 +1,6 @@
 //! What stays where it is when a concurrency limiter is moved: its word, who waits, and what is counted.
 
+use super::hold_times::HoldTimes;
 use super::permit::RawPermit;
 use super::word::Word;
 use crate::clock::{Clock, Watcher};
@@ -7,15 +8,15 @@ use crate::stats::{Count, Counters};
 use crate::sync::{AtomicU64, Padded, back_off};
 use crate::wait::{Desk, Due, Source};
 use crate::{Status, fork};
-use std::sync::atomic::{AtomicU32, AtomicU64 as PlainAtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(super) struct Shared {
     hot: Padded<Hot>,
     pub(super) counters: Counters,
     pub(super) id: u64,
-    /// Of deadlines and hold times; the monotonic one if `None`.
+    /// Of deadlines; the monotonic one if `None`.
     pub(super) clock: Option<Clock>,
-    pub(super) longest_hold_ns: Option<PlainAtomicU64>,
+    pub(super) hold_times: Option<HoldTimes>,
     pub(super) desk: Desk,
 }
 
@@ -33,8 +34,8 @@ impl Shared {
             hot: Padded(hot),
             counters: Counters::new(),
             id,
+            hold_times: track_hold_time.then(|| HoldTimes::new(clock.clone().unwrap_or_default())),
             clock,
-            longest_hold_ns: track_hold_time.then(|| PlainAtomicU64::new(0)),
             desk: Desk::new(max_waiters),
         }
     }
@@ -90,7 +91,7 @@ impl Shared {
             }
             // Acquire: what was done under the permit before its release is seen by who takes it next.
             if self.exchange(word, word.taken(permits), Ordering::Acquire).is_ok() {
-                let acquired_at_ns = if self.longest_hold_ns.is_some() { self.clock().now_ns() } else { 0 };
+                let acquired_at_ns = self.hold_times.as_ref().map_or(0, HoldTimes::now_ns);
                 return Some(RawPermit { limiter_id: self.id, permits, acquired_at_ns, process });
             }
             back_off();
@@ -109,8 +110,8 @@ impl Shared {
     pub(super) fn give_back(&self, permit: &RawPermit, ok: bool) -> bool {
         let Some(word) = self.put_back(permit.permits) else { return false };
         self.counters.increment(if ok { Count::ReleasedOk } else { Count::ReleasedFailed });
-        if let Some(longest_hold_ns) = &self.longest_hold_ns {
-            self.record_hold_time(longest_hold_ns, permit.acquired_at_ns);
+        if let Some(hold_times) = &self.hold_times {
+            hold_times.record(&self.counters, permit.acquired_at_ns);
         }
         if word.has_waiters() {
             self.desk.settle(self);
@@ -140,12 +141,6 @@ impl Shared {
             back_off();
             word = self.load();
         }
-    }
-
-    fn record_hold_time(&self, longest_hold_ns: &PlainAtomicU64, acquired_at_ns: u64) {
-        let held_ns = self.clock().now_ns().saturating_sub(acquired_at_ns);
-        self.counters.add(Count::HoldTimeNs, held_ns);
-        longest_hold_ns.fetch_max(held_ns, Ordering::Relaxed);
     }
 
     /// Relaxed: limits and flags order nothing.
