@@ -17,16 +17,32 @@ pub struct Clock {
     unix_offset_ns: u64,
 }
 
-const SCALE_SHIFT: u32 = 60;
-
 #[derive(Clone)]
 enum Source {
-    Monotonic {
-        counter: quanta::Clock,
-        /// Nanoseconds of 2⁶⁰ counts.
-        scale: u64,
-    },
+    Monotonic { counter: quanta::Clock, scale: Scale },
     Manual(Arc<ManualTime>),
+}
+
+/// Counts to nanoseconds by one multiplication, of which the upper half is the result.
+#[derive(Clone, Copy)]
+struct Scale {
+    /// The least by which a count must be shifted so that what it then stands for is below 1 ns: 0 where the counter is faster
+    /// than that, 6 at 24 MHz. So counts have 58 bits there, which last for centuries.
+    shift: u32,
+    /// Nanoseconds of 2⁶⁴⁻ˢʰⁱᶠᵗ counts.
+    factor: u64,
+}
+
+impl Scale {
+    fn new(ns_of_counts: impl Fn(u64) -> u64) -> Self {
+        let shift = (u64::BITS - ns_of_counts(1 << 32).leading_zeros()).saturating_sub(32);
+        Self { shift, factor: 2 * ns_of_counts(1 << (63 - shift)) }
+    }
+
+    #[inline]
+    fn ns(self, count: u64) -> u64 {
+        ((u128::from(count << self.shift) * u128::from(self.factor)) >> 64) as u64
+    }
 }
 
 impl Clock {
@@ -47,7 +63,7 @@ impl Clock {
 
     fn calibrated() -> Self {
         let counter = quanta::Clock::new();
-        let scale = counter.delta_as_nanos(0, 1 << SCALE_SHIFT);
+        let scale = Scale::new(|counts| counter.delta_as_nanos(0, counts));
         let source = Source::Monotonic { counter, scale };
         let mut clock = Self { source, unix_offset_ns: 0 };
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
@@ -60,10 +76,8 @@ impl Clock {
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         match &self.source {
-            // A shift that is known beforehand, and no origin to subtract: this is half of what a decision costs.
-            Source::Monotonic { counter, scale } => {
-                ((u128::from(counter.raw()) * u128::from(*scale)) >> SCALE_SHIFT) as u64
-            }
+            // No origin to subtract, no half to shift into another: this is a third of what a decision costs.
+            Source::Monotonic { counter, scale } => scale.ns(counter.raw()),
             Source::Manual(time) => time.now_ns.load(Ordering::Acquire),
         }
     }
@@ -225,6 +239,20 @@ pub(crate) fn saturating_ns(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_of_slow_and_fast_counters_become_nanoseconds() {
+        for hertz in [1_000_000, 24_000_000, 999_999_999, 1_000_000_000, 2_596_135_000, 5_000_000_000_u128] {
+            let exact = |count: u64| (u128::from(count) * 1_000_000_000 / hertz) as u64;
+            let scale = Scale::new(exact);
+            for count in [0, 1, 12_345_678_901, (hertz * 100 * 365 * 86_400) as u64] {
+                let (ours, exact) = (scale.ns(count), exact(count));
+                assert!(ours.abs_diff(exact) <= 4, "{count} counts at {hertz} Hz: {ours}, not {exact}");
+            }
+        }
+        let nanoseconds = Scale::new(|count| count);
+        assert_eq!(nanoseconds.ns(1 << 62 | 1), 1 << 62 | 1);
+    }
 
     #[test]
     fn the_monotonic_clock_moves_on_and_never_back() {

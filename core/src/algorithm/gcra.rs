@@ -91,7 +91,10 @@ impl Gcra {
 
     #[inline]
     fn ticks_of(&self, elapsed_ns: u64) -> u64 {
-        ((u128::from(elapsed_ns) * u128::from(self.multiplier)) >> SHIFT) as u64
+        // Shifted before, so that the upper half of the product is the result (one step, where to shift two halves takes many); what
+        // is cut off is beyond every horizon.
+        let shifted = elapsed_ns.min(u64::MAX >> (64 - SHIFT)) << (64 - SHIFT);
+        ((u128::from(shifted) * u128::from(self.multiplier)) >> 64) as u64
     }
 
     /// What the bucket lacks to be full.
