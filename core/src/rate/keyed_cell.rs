@@ -78,36 +78,37 @@ impl<A: Slotted> KeyedCell<A> {
     }
 
     #[inline]
-    fn settings(&self, word: u128) -> A {
-        A::from_settings(self.buffers.reader(A::generation(word)))
+    fn settings(&self, generation: u8) -> A {
+        A::from_settings(self.buffers.reader(generation))
     }
 
-    /// Whether what was read of the settings since `word` was loaded can be relied on: its key and generation are there still.
+    /// What a slot holds, to see whether settings that were read for its generation can be relied on: if it has that still.
     #[inline]
-    fn unchanged(&self, place: Place, word: u128) -> bool {
+    fn load_again(&self, place: Place) -> u128 {
         // Acquire: if a setting was read that a later change wrote, the load below sees the slot as the change before that
         // left it, or later (that change's exchanges, the later one's release fence, what it wrote, in this order).
         fence(Ordering::Acquire);
-        (self.table.load(place) ^ word) >> (120 - A::TAG_BITS) == 0
+        self.table.load(place)
     }
 
     #[inline]
     fn exchange(&self, place: Place, before: u128, after: u128) -> bool {
-        // Acquire: as in `unchanged`.
+        // Acquire: as in `load_again`.
         fence(Ordering::Acquire);
         self.table.exchange(place, before, after).is_ok()
     }
 
-    /// Decides on the word of a key. `None` if another thread came between.
+    /// Decides on the word of a key by the settings of its generation. `None` if another thread came between, or the word is one that
+    /// never was.
     #[inline(always)]
     fn attempt(
         &self,
         (place, word): (Place, u128),
+        settings: A,
         now: u64,
         cost: u64,
         spend: bool,
     ) -> Option<Result<Step<A>, Detour>> {
-        let settings = self.settings(word);
         if settings.is_past_horizon(now) {
             return Some(Err(Detour::PastHorizon));
         }
@@ -120,7 +121,7 @@ impl<A: Slotted> KeyedCell<A> {
                 (Status::Allowed, after)
             }
             charged => {
-                if !self.unchanged(place, word) {
+                if self.load_again(place) != word {
                     return None;
                 }
                 (charged.map_or_else(|| refusal(&settings.rule(), cost), |_| Status::Allowed), word)
@@ -133,18 +134,25 @@ impl<A: Slotted> KeyedCell<A> {
     fn step(&self, hash: KeyHash, now: u64, cost: u64, spend: bool) -> Result<Step<A>, Detour> {
         loop {
             let found = self.find(hash).ok_or(Detour::Absent)?;
-            if let Some(step) = self.attempt(found, now, cost, spend) {
+            if let Some(step) = self.attempt(found, self.settings(A::generation(found.1)), now, cost, spend) {
                 return step;
             }
             back_off();
         }
     }
 
-    /// The hot path: one attempt without a loop, which needs fewer registers.
-    #[inline]
+    /// The hot path: one attempt without a loop, on what a glimpse shows.
+    #[inline(always)]
     pub(crate) fn try_charge(&self, hash: KeyHash, now: u64, clock: &Clock, cost: u64) -> Result<Status, Detour> {
-        let found = self.find(hash).ok_or(Detour::Absent)?;
-        match self.attempt(found, now, cost, true) {
+        // The settings don't wait for the slot: nearly always it has the generation in which keys enter. Acquire: its settings were
+        // written before.
+        let generation = self.generation.load(Ordering::Acquire) as u8;
+        let settings = self.settings(generation);
+        let found = self.table.glimpse(hash, A::TAG_BITS).ok_or(Detour::Absent)?;
+        if A::generation(found.1) != generation {
+            return self.try_charge_again(hash, clock, cost);
+        }
+        match self.attempt(found, settings, now, cost, true) {
             Some(Ok(step)) if step.status == Status::Allowed || !step.is_near(now, cost) => Ok(step.status),
             Some(Err(detour)) => Err(detour),
             _ => self.try_charge_again(hash, clock, cost),
@@ -183,7 +191,7 @@ impl<A: Slotted> KeyedCell<A> {
     ) -> Result<(Judgement, Undo), Detour> {
         // Nothing changes the settings while a stripe is locked.
         let generation = self.generation.load(Ordering::Relaxed) as u8;
-        let settings = A::from_settings(self.buffers.reader(generation));
+        let settings = self.settings(generation);
         if settings.is_past_horizon(now) {
             return Err(Detour::PastHorizon);
         }
@@ -233,7 +241,7 @@ impl<A: Slotted> KeyedCell<A> {
     /// The clock is read after the key's state, as in [`Cell`](super::cell).
     pub(crate) fn refund(&self, hash: KeyHash, clock: &Clock, cost: u64, granted_at: u64) {
         while let Some((place, word)) = self.find(hash) {
-            let settings = self.settings(word);
+            let settings = self.settings(A::generation(word));
             let now = clock.now_ns();
             let state = settings.rule().refund(settings.state_of(word), now, cost, granted_at);
             if self.exchange(place, word, settings.replaced(word, state)) {
@@ -245,7 +253,7 @@ impl<A: Slotted> KeyedCell<A> {
     /// Takes a key out, for it to come into another cell. Only under the lock of its stripe.
     pub(crate) fn leave(&self, hash: KeyHash) -> Option<(A, State<A>)> {
         while let Some((place, word)) = self.find(hash) {
-            let settings = self.settings(word);
+            let settings = self.settings(A::generation(word));
             if self.exchange(place, word, EMPTY) {
                 return Some((settings, settings.state_of(word)));
             }
@@ -277,22 +285,22 @@ impl<A: Slotted> KeyedCell<A> {
     /// Counts time from a later origin, if another thread hasn't moved it. Only under all locks.
     pub(crate) fn move_origin(&self, now: u64) {
         let generation = self.generation.load(Ordering::Relaxed) as u8;
-        if A::from_settings(self.buffers.reader(generation)).is_past_horizon(now) {
+        if self.settings(generation).is_past_horizon(now) {
             self.change(|| now, |settings| settings.moved_to(now));
         }
     }
 
     fn change(&self, now: impl Fn() -> u64, change: impl FnOnce(A) -> A) {
         let generation = self.generation.load(Ordering::Relaxed) as u8;
-        let from = A::from_settings(self.buffers.reader(generation));
+        let from = self.settings(generation);
         let to = change(from);
         let next = (generation + 1) % GENERATIONS;
         self.buffers.write(next, to.to_settings());
         for place in self.table.places() {
             self.carry(place, &now, (&from, &to), next);
         }
-        // Relaxed: read under a lock that is held here.
-        self.generation.store(u64::from(next), Ordering::Relaxed);
+        // Release: as `try_charge` says. (Who enters reads it under a lock that is held here.)
+        self.generation.store(u64::from(next), Ordering::Release);
     }
 
     /// Moves a slot to the next generation. A key at rest leaves: its times may be older than can be told from a new origin.
@@ -318,8 +326,9 @@ impl<A: Slotted> KeyedCell<A> {
     /// About how many keys aren't at rest.
     pub(crate) fn live_keys(&self, now: u64) -> u64 {
         self.table.live_keys(|place, word| {
-            let settings = self.settings(word);
-            settings.share(settings.state_of(word), now) > 0 && self.unchanged(place, word)
+            let settings = self.settings(A::generation(word));
+            let is_live = settings.share(settings.state_of(word), now) > 0;
+            is_live && (self.load_again(place) ^ word) >> (120 - A::TAG_BITS) == 0
         })
     }
 }

@@ -36,12 +36,20 @@ struct Call<'a> {
 }
 
 impl KeyedStates {
-    /// The hot path: one quota, and the key is there. That some keys have quotas of their own costs the others nothing: those keys
-    /// are not there.
-    #[inline]
+    /// The hot path: one quota by gcra, and the key is there. That some keys have quotas of their own costs the others nothing: those
+    /// keys are not there.
+    #[inline(always)]
     pub(super) fn try_charge(&self, hash: KeyHash, now: u64, cost: u64) -> Status {
         let charged = match &*self.states {
             [KeyedState::Gcra(cell)] => cell.try_charge(hash, now, &self.clock, cost),
+            _ => return self.try_charge_other(hash, now, cost),
+        };
+        charged.unwrap_or_else(|_| self.try_charge_elsewhere(hash, now, cost))
+    }
+
+    #[inline(never)]
+    fn try_charge_other(&self, hash: KeyHash, now: u64, cost: u64) -> Status {
+        let charged = match &*self.states {
             [state] => state.try_charge(hash, now, &self.clock, cost),
             _ => return self.decide(hash, now, cost, true).named.status,
         };

@@ -1,9 +1,10 @@
 //! The flat table of keys: fixed in size, without pointers.
 //!
 //! A key may live in any slot of two lines. A slot is one 128-bit word: the tag of its key on top, zero if it is empty, and below what
-//! the limiter keeps of the key. Every step on a slot is one exchange of the whole word, from a value that was read whole. So
-//! whoever decided on a word and then succeeds in exchanging it has decided on the key's own state, and whoever lost its
-//! slot to another key fails and looks again.
+//! the limiter keeps of the key. Every step on a slot is one exchange of the whole word. So whoever decided on a word and then
+//! succeeds in exchanging it has decided on the key's own state, even if the word was read in halves; and whoever lost its
+//! slot to another key fails and looks again. Who refuses exchanges nothing, and sees by one load of the whole word that it is the
+//! one decided on.
 //!
 //! **One slot for a key.** A key's tag is written into a slot that doesn't bear it only by [`Table::put`], under the lock of the
 //! key's stripe and after the key was not found under that lock. While the lock is held the key can go but not come, so what was
@@ -15,6 +16,7 @@
 //! lock: the exchange that took the slot came before the load that saw it, and the reading of the clock before that exchange.
 
 mod hash;
+mod look;
 #[cfg_attr(loom, allow(dead_code, reason = "the model checker has slots of its own"))]
 mod memory;
 #[cfg(loom)]
@@ -134,12 +136,10 @@ impl Table {
     /// Where a key is, and the word there.
     #[inline]
     pub(crate) fn find(&self, hash: KeyHash, tag_bits: u32) -> Option<(Place, u128)> {
-        let tag = hash.tag(tag_bits);
-        let lines = hash.lines(self.slots.lines());
         loop {
-            let place = self.slots.bearing(lines, tag, tag_bits)?;
+            let place = self.slots.bearing(hash, tag_bits)?;
             let word = self.slots.load(place);
-            if word >> (128 - tag_bits) == u128::from(tag) {
+            if word >> (128 - tag_bits) == u128::from(hash.tag(tag_bits)) {
                 return Some((place, word));
             }
             // The slot went to another key in between.
@@ -150,6 +150,15 @@ impl Table {
     #[inline]
     pub(crate) fn place(&self, index: u64) -> Option<Place> {
         self.slots.place(index)
+    }
+
+    /// As [`find`](Self::find), for the hot path: the word is a hint that bears the key's tag. `None` may also mean that the key was
+    /// there a moment ago.
+    #[inline(always)]
+    pub(crate) fn glimpse(&self, hash: KeyHash, tag_bits: u32) -> Option<(Place, u128)> {
+        let place = self.slots.bearing(hash, tag_bits)?;
+        let word = self.slots.glimpse(place);
+        (word >> (128 - tag_bits) == u128::from(hash.tag(tag_bits))).then_some((place, word))
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! The slots of a table: 16 bytes each, four to a cache line, over zeroed, 64-byte-aligned bytes.
 
 use super::memory::Region;
+use super::{KeyHash, look};
 use crate::Error;
 use crate::sync::AtomicU128;
 use std::sync::atomic::Ordering;
@@ -28,7 +29,8 @@ impl Slots {
         #[cfg(loom)]
         assert!(region.is_none(), "the model checker has slots of its own");
         #[cfg(loom)]
-        let memory = (0..lines * LINE).map(|_| AtomicU128::new(0)).collect();
+        let memory: Vec<_> = (0..lines * LINE).map(|_| AtomicU128::new(0)).collect();
+        assert!(memory.len() >= lines * LINE, "all lines are there");
         Ok(Self { memory, lines })
     }
 
@@ -39,7 +41,9 @@ impl Slots {
 
     #[inline]
     fn slot(&self, place: Place) -> &AtomicU128 {
-        &self.memory[place.0]
+        debug_assert!(place.0 < self.lines * LINE);
+        // SAFETY: places are made of lines that there are.
+        unsafe { self.memory.get_unchecked(place.0) }
     }
 
     // Acquire: what was decided by who wrote the word, and the clock that it went by, came before.
@@ -54,27 +58,24 @@ impl Slots {
         self.slot(place).compare_exchange_weak(current, new, Ordering::AcqRel, Ordering::Acquire)
     }
 
-    #[inline]
-    fn line(&self, line: usize) -> &[AtomicU128; LINE] {
-        self.memory[line * LINE..].first_chunk().expect("lines are whole")
+    /// Which slot of a key's two lines bears its tag, if any does. Only a hint.
+    #[inline(always)]
+    pub(super) fn bearing(&self, hash: KeyHash, tag_bits: u32) -> Option<Place> {
+        let lines = hash.lines(self.lines);
+        let slots = lines.map(|line| {
+            debug_assert!(line < self.lines);
+            // SAFETY: a hash chooses among the lines that there are, and each has so many slots.
+            unsafe { &*self.memory.as_ptr().add(line * LINE).cast() }
+        });
+        let index = look::bearing(slots, hash.tag(tag_bits), tag_bits)?;
+        let line = if index < LINE { lines[0] } else { lines[1] };
+        Some(Place(line * LINE + index % LINE))
     }
 
-    /// Which slot of two lines has a tag on top, if any has.
-    ///
-    /// Only a hint: who goes by it loads the slot. All slots are looked at, whatever is found: the two lines are
-    /// then fetched at the same time, and where a key happens to be is nothing that the processor would have to guess.
-    #[inline]
-    pub(super) fn bearing(&self, lines: [usize; 2], tag: u64, tag_bits: u32) -> Option<Place> {
-        const NONE: usize = usize::MAX;
-        let tag = tag << (64 - tag_bits);
-        let mut found = NONE;
-        for line in lines {
-            for (index, slot) in self.line(line).iter().enumerate() {
-                let same = (top(slot) ^ tag) >> (64 - tag_bits) == 0;
-                found = if same { line * LINE + index } else { found };
-            }
-        }
-        (found != NONE).then_some(Place(found))
+    /// What a slot holds; only a hint, in which halves of two moments may meet.
+    #[inline(always)]
+    pub(super) fn glimpse(&self, place: Place) -> u128 {
+        look::glimpse(self.slot(place))
     }
 
     /// The place of an index that was told by [`Place::index`].
@@ -86,32 +87,6 @@ impl Slots {
     pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
         (0..self.lines * LINE).map(Place)
     }
-}
-
-/// The top half of a slot.
-#[inline]
-#[cfg(all(target_arch = "x86_64", not(loom)))]
-fn top(slot: &AtomicU128) -> u64 {
-    let top;
-    // SAFETY: the slot is borrowed, and its top half are the eight bytes from its eighth on. To the language this is an
-    // atomic load of the slot whose other half is dropped; the processor loads eight aligned bytes in one step, in the order of
-    // an acquire. (As a load of sixteen bytes it would cost a call to see which instruction there is, eight times.)
-    unsafe {
-        std::arch::asm!(
-            "mov {top}, qword ptr [{slot} + 8]",
-            slot = in(reg) std::ptr::from_ref(slot),
-            top = lateout(reg) top,
-            options(nostack, preserves_flags, readonly)
-        );
-    }
-    top
-}
-
-/// The top half of a slot.
-#[inline]
-#[cfg(not(all(target_arch = "x86_64", not(loom))))]
-fn top(slot: &AtomicU128) -> u64 {
-    (slot.load(Ordering::Acquire) >> 64) as u64
 }
 
 /// The index of a slot.
