@@ -91,9 +91,13 @@ impl KeyedRateLimiter {
                 return Err(type_error("keys", keys, ALLOWED));
             }
             let cost = cost.whole_or(1, &COST)?;
-            // A tuple: nobody changes it while the keys are borrowed from its items.
-            let tuple = match keys.py().get_type::<PyTuple>().call1((keys,)) {
-                Ok(tuple) => tuple.cast_into::<PyTuple>()?,
+            // A tuple: nobody changes it while the keys are borrowed from its items. A list, as most are, has a short way to one.
+            let tuple = match keys.cast_exact::<PyList>() {
+                Ok(list) => Ok(list.to_tuple()),
+                Err(_) => keys.py().get_type::<PyTuple>().call1((keys,)).and_then(|tuple| Ok(tuple.cast_into()?)),
+            };
+            let tuple = match tuple {
+                Ok(tuple) => tuple,
                 Err(error) if keys.hasattr("__iter__")? => return Err(error),
                 Err(_) => return Err(type_error("keys", keys, ALLOWED)),
             };
@@ -102,7 +106,12 @@ impl KeyedRateLimiter {
             let read_keys = read_keys.collect::<PyResult<Vec<_>>>()?;
             let mut statuses = vec![Status::Denied; items.len()];
             self.0.try_acquire_many(&read_keys, cost, &mut statuses).map_err(from_core)?;
-            PyList::new(keys.py(), statuses.into_iter().map(|status| status == Status::Allowed))
+            // All as if allowed, in one step, and then those that were not.
+            let allowed = PyList::new(keys.py(), [true])?.as_sequence().repeat(items.len())?.cast_into::<PyList>()?;
+            for (index, _) in statuses.iter().enumerate().filter(|(_, status)| **status != Status::Allowed) {
+                allowed.set_item(index, false)?;
+            }
+            Ok(allowed)
         })
     }
 
