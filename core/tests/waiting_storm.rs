@@ -28,7 +28,7 @@ fn storm(run: impl Fn(&mut Random) + Sync) {
         for seed in 1..=THREADS {
             let run = &run;
             scope.spawn(move || {
-                let mut random = Random(seed * 0x9E37_79B9_7F4A_7C15);
+                let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
                 (0..ROUNDS).for_each(|_| run(&mut random));
             });
         }
