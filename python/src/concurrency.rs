@@ -6,7 +6,7 @@ use crate::error::{ExceedsCapacity, Refused, config_error, from_core, no_panic};
 use crate::guard::decorator;
 use crate::permit::{Permit, went_well};
 use crate::refusal;
-use crate::time::seconds_from_ns;
+use crate::time::if_tracked;
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -161,12 +161,8 @@ impl ConcurrencyLimiter {
         no_panic(|| {
             let stats = self.limiter.stats();
             let tracked = self.limiter.tracks_hold_time();
-            let hold_time = |time: std::time::Duration| {
-                let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-                tracked.then_some((seconds_from_ns(ns), ns)).unzip()
-            };
-            let (hold_time_total, hold_time_total_ns) = hold_time(stats.hold_time_total);
-            let (hold_time_max, hold_time_max_ns) = hold_time(stats.hold_time_max);
+            let (hold_time_total, hold_time_total_ns) = if_tracked(tracked, stats.hold_time_total);
+            let (hold_time_max, hold_time_max_ns) = if_tracked(tracked, stats.hold_time_max);
             CONCURRENCY_STATS.import(py, "tidegate.stats", "ConcurrencyStats")?.call1((
                 stats.limit,
                 stats.in_flight,

@@ -7,17 +7,21 @@ use crate::guard::keyed_decorator;
 use crate::key::read_key;
 use crate::permit::Permit;
 use crate::refusal;
+use crate::time::if_tracked;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 use std::sync::Arc;
-use tidegate::Status;
+use tidegate::{KeyedConcurrencyOptions, Status};
 
 /// Lends at most limit permits of each key at once, in memory that doesn't grow.
 ///
 /// limit: 0 to 2**31-1; 0 refuses all.
 /// max_keys: for how many keys with permits out there is room, 1 to 2**32. Each takes 40 bytes.
+/// track_hold_time: whether stats() tells how long permits are held, at the price of two clock readings each.
+/// clock: the clock of the hold times: a ManualClock, for tests, or None for the machine's monotonic clock. The first limiter
+/// of a process on that clock may take up to 200 ms to build, once: it calibrates the clock.
 ///
 /// A key is a str (its UTF-8 counts) or bytes, of any length; key_of() joins several parts to one. Keys are not stored. A key
 /// with permits out keeps its place until they are back; a new key that finds no place is refused.
@@ -43,14 +47,23 @@ impl KeyedConcurrencyLimiter {
 impl KeyedConcurrencyLimiter {
     #[new]
     #[pyo3(
-        signature = (limit, *, max_keys = Given::LEFT_OUT),
-        text_signature = "(limit, *, max_keys=100000)"
+        signature = (limit, *, max_keys = Given::LEFT_OUT, track_hold_time = Given::LEFT_OUT, clock = Given::LEFT_OUT),
+        text_signature = "(limit, *, max_keys=100000, track_hold_time=False, clock=None)"
     )]
-    fn new(limit: &Bound<'_, PyAny>, max_keys: Given<'_, '_>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        limit: &Bound<'_, PyAny>,
+        max_keys: Given<'_, '_>,
+        track_hold_time: Given<'_, '_>,
+        clock: Given<'_, '_>,
+    ) -> PyResult<Self> {
         no_panic(|| {
-            let (limit, max_keys) = (LIMIT.read(limit)?, max_keys.whole_or(100_000, &MAX_KEYS)?);
-            let limiter = tidegate::KeyedConcurrencyLimiter::new(limit, max_keys).map_err(from_core)?;
-            Ok(Self(Arc::new(limiter)))
+            let limit = LIMIT.read(limit)?;
+            let options = KeyedConcurrencyOptions::new()
+                .max_keys(max_keys.whole_or(100_000, &MAX_KEYS)?)
+                .track_hold_time(track_hold_time.bool_or(false, "track_hold_time")?)
+                .clock(clock.clock(py)?);
+            Ok(Self(Arc::new(options.build(limit).map_err(from_core)?)))
         })
     }
 
@@ -127,6 +140,9 @@ impl KeyedConcurrencyLimiter {
         no_panic(|| {
             // Goes through all keys, while other threads need not wait for it.
             let stats = py.detach(|| self.0.stats());
+            let tracked = self.0.tracks_hold_time();
+            let (hold_time_total, hold_time_total_ns) = if_tracked(tracked, stats.hold_time_total);
+            let (hold_time_max, hold_time_max_ns) = if_tracked(tracked, stats.hold_time_max);
             KEYED_CONCURRENCY_STATS.import(py, "tidegate.stats", "KeyedConcurrencyStats")?.call1((
                 stats.limit,
                 stats.in_flight,
@@ -136,6 +152,10 @@ impl KeyedConcurrencyLimiter {
                 stats.released_failed,
                 stats.live_keys,
                 stats.capacity,
+                hold_time_total,
+                hold_time_max,
+                hold_time_total_ns,
+                hold_time_max_ns,
             ))
         })
     }

@@ -1,6 +1,6 @@
 //! Rate limiters with a budget for each key.
 
-use crate::argument::{COST, Given, MAX_KEYS, type_error};
+use crate::argument::{COST, Given, MAX_KEYS, Whole, type_error};
 use crate::decision::Decision;
 use crate::error::{from_core, no_panic};
 use crate::guard::keyed_decorator;
@@ -14,6 +14,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
 use tidegate::{KeyedRateOptions, Status};
 
+const TRACK_DENIED: Whole = Whole { name: "track_denied", least: 0, most: 65_536 };
+const N: Whole = Whole { name: "n", least: 0, most: u64::MAX };
+
 /// Decides for each key on its own whether work may go ahead, in memory that doesn't grow.
 ///
 /// quotas: a Quota, its text ("100/s burst 20", several joined by ";"), or a list of 1 to 16 of them: what each key may
@@ -21,6 +24,7 @@ use tidegate::{KeyedRateOptions, Status};
 /// max_keys: for how many keys that owe something at once there is room, 1 to 2**32. Each takes 40 bytes a quota.
 /// when_full: what becomes of a new key that finds no room. "evict": the key that owes the smallest share of its quota is
 /// forgotten, and starts afresh when it comes again. "deny_new": the new key is refused, as "keys_full".
+/// track_denied: of how many keys refusals are counted, by name, for top_denied(); 0 to 65,536.
 /// clock: a ManualClock, for tests; the machine's monotonic clock where it is None. The first limiter of a process on that
 /// clock may take up to 200 ms to build, once: it calibrates the clock.
 ///
@@ -51,20 +55,29 @@ impl KeyedRateLimiter {
 impl KeyedRateLimiter {
     #[new]
     #[pyo3(
-        signature = (quotas, *, max_keys = Given::LEFT_OUT, when_full = Given::LEFT_OUT, clock = Given::LEFT_OUT),
-        text_signature = "(quotas, *, max_keys=100000, when_full='evict', clock=None)"
+        signature = (
+            quotas,
+            *,
+            max_keys = Given::LEFT_OUT,
+            when_full = Given::LEFT_OUT,
+            track_denied = Given::LEFT_OUT,
+            clock = Given::LEFT_OUT
+        ),
+        text_signature = "(quotas, *, max_keys=100000, when_full='evict', track_denied=0, clock=None)"
     )]
     fn new(
         py: Python<'_>,
         quotas: &Bound<'_, PyAny>,
         max_keys: Given<'_, '_>,
         when_full: Given<'_, '_>,
+        track_denied: Given<'_, '_>,
         clock: Given<'_, '_>,
     ) -> PyResult<Self> {
         no_panic(|| {
             let options = KeyedRateOptions::new()
                 .max_keys(max_keys.whole_or(100_000, &MAX_KEYS)?)
-                .when_full(when_full.text_or("evict", "when_full")?.parse().map_err(from_core)?);
+                .when_full(when_full.text_or("evict", "when_full")?.parse().map_err(from_core)?)
+                .track_denied(track_denied.whole_or(0, &TRACK_DENIED)? as u32);
             let quotas = read_quotas(quotas)?;
             let limiter = options.clock(clock.clock(py)?).build(quotas).map_err(from_core)?;
             Ok(Self(Box::new(limiter)))
@@ -152,8 +165,8 @@ impl KeyedRateLimiter {
         })
     }
 
-    /// Changes limits, periods and bursts of all keys while in use, from the next call on. What is used stays used. Takes
-    /// time in proportion to max_keys.
+    /// Changes limits, periods and bursts of all keys without quotas of their own while in use, from the next call on. What is
+    /// used stays used. Takes time in proportion to max_keys.
     ///
     /// Raises ConfigError if a quota is wrong, or the number of quotas, an algorithm or an anchor is not as before.
     fn reconfigure(&self, quotas: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -161,6 +174,39 @@ impl KeyedRateLimiter {
             let new = read_quotas(quotas)?;
             // Goes through all keys, while other threads need not wait for it.
             quotas.py().detach(|| self.0.reconfigure(new)).map_err(from_core)
+        })
+    }
+
+    /// Gives the key quotas of its own in place of the limiter's, from the next call on, and a place of its own: it is never
+    /// evicted, nor refused as "keys_full". What is used stays used. At most 65,536 keys have some; others pay nothing for it.
+    ///
+    /// Raises ConfigError if a quota is wrong, the number of quotas, an algorithm or an anchor is not as the limiter's, or too
+    /// many keys have some.
+    fn set_quota(&self, key: &Bound<'_, PyAny>, quotas: &Bound<'_, PyAny>) -> PyResult<()> {
+        no_panic(|| {
+            let (key, quotas) = (read_key(key)?, read_quotas(quotas)?);
+            self.0.set_quota(&*key, quotas).map_err(from_core)
+        })
+    }
+
+    /// Gives the key the limiter's quotas again; does nothing if it has none of its own. What is used stays used.
+    fn clear_quota(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        no_panic(|| {
+            self.0.clear_quota(&*read_key(key)?);
+            Ok(())
+        })
+    }
+
+    /// The n keys that were refused most often, the most refused first; none without track_denied.
+    fn top_denied<'py>(&self, n: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        static DENIED_KEY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        no_panic(|| {
+            let py = n.py();
+            let class = DENIED_KEY.import(py, "tidegate.stats", "DeniedKey")?;
+            let top = self.0.top_denied(usize::try_from(N.read(n)?).unwrap_or(usize::MAX));
+            top.into_iter()
+                .map(|denied| class.call1((PyBytes::new(py, &denied.key), denied.count, denied.error)))
+                .collect()
         })
     }
 

@@ -12,7 +12,7 @@ import tidegate
 
 SECOND_NS = 10**9
 KEYED = (tidegate.KeyedRateLimiter, tidegate.KeyedConcurrencyLimiter)
-KEYED_OPTIONS = ("max_keys=", "when_full=")
+KEYED_OPTIONS = ("max_keys=", "when_full=", "track_denied=")
 CALLS = ["allowed", "denied"]
 RELEASES = ["released_ok", "released_failed"]
 FIGURES = {
@@ -46,7 +46,8 @@ class Script:
         keyed = options_of([word for word in words if word.startswith(KEYED_OPTIONS)])
         quotas = quotas_of([word for word in words if not word.startswith(KEYED_OPTIONS)])
         if keyed:
-            keyed["max_keys"] = int(keyed["max_keys"])
+            for number in keyed.keys() - {"when_full"}:
+                keyed[number] = int(keyed[number])
             self.limiters[name] = tidegate.KeyedRateLimiter(quotas, **keyed, clock=self.clock)
         else:
             self.limiters[name] = tidegate.RateLimiter(quotas, clock=self.clock)
@@ -57,7 +58,9 @@ class Script:
         track = options.get("track_hold_time") == "1"
         limit = int(options["limit"])
         if "max_keys" in options:
-            self.limiters[name] = tidegate.KeyedConcurrencyLimiter(limit, max_keys=int(options["max_keys"]))
+            self.limiters[name] = tidegate.KeyedConcurrencyLimiter(
+                limit, max_keys=int(options["max_keys"]), track_hold_time=track, clock=self.clock
+            )
             return "ok"
         self.limiters[name] = tidegate.ConcurrencyLimiter(limit, track_hold_time=track, clock=self.clock)
         return "ok"
@@ -114,6 +117,18 @@ class Script:
     def do_reconfigure(self, name, *words):
         self.limiters[name].reconfigure(quotas_of(words))
         return "ok"
+
+    def do_quota(self, name, key, *words):
+        self.limiters[name].set_quota(*self.key(name, options_of([key])), quotas_of(words))
+        return "ok"
+
+    def do_clear(self, name, *words):
+        self.limiters[name].clear_quota(*self.key(name, options_of(words)))
+        return "ok"
+
+    def do_top(self, name, *words):
+        top = self.limiters[name].top_denied(int(options_of(words)["n"]))
+        return "ok" + "".join(f" {denied.key.hex()}:{denied.count}:{denied.error}" for denied in top)
 
     def do_limit(self, name, limit):
         self.limiters[name].limit = int(limit)

@@ -127,11 +127,39 @@ def test_stats_tell_all_keys_together():
     assert limiter.try_acquire("a") is None
     permits.pop().release()
     assert limiter.stats() == KeyedConcurrencyStats(
-        limit=2, in_flight=3, allowed=4, denied=1, released_ok=1, released_failed=0, live_keys=2, capacity=100
+        limit=2,
+        in_flight=3,
+        allowed=4,
+        denied=1,
+        released_ok=1,
+        released_failed=0,
+        live_keys=2,
+        capacity=100,
+        hold_time_total=None,
+        hold_time_max=None,
+        hold_time_total_ns=None,
+        hold_time_max_ns=None,
     )
     for permit in permits:
         permit.release()
     assert (limiter.capacity, KeyedConcurrencyLimiter(1).capacity) == (100, 100_000)
+
+
+def test_hold_times_are_told_over_all_keys_if_they_are_tracked(clock):
+    limiter = KeyedConcurrencyLimiter(2, track_hold_time=True, clock=clock)
+    with limiter.try_acquire("a"):
+        clock.advance(0.5)
+        with limiter.try_acquire("b", 2):
+            clock.advance_ns(1)
+    stats = limiter.stats()
+    assert (stats.hold_time_total_ns, stats.hold_time_max_ns) == (500_000_002, 500_000_001)
+    assert (stats.hold_time_total, stats.hold_time_max) == (0.500000002, 0.500000001)
+
+
+@pytest.mark.parametrize("options", [{"track_hold_time": 1}, {"clock": 5}])
+def test_a_wrong_option_is_named(options):
+    with pytest.raises(TypeError, match=rf"^{next(iter(options))}: got "):
+        KeyedConcurrencyLimiter(2, **options)
 
 
 def test_a_keyed_limiter_opens_no_block_of_its_own_since_a_block_has_no_key():

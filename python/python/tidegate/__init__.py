@@ -23,7 +23,7 @@ from tidegate.errors import (
     TidegateError,
     TimedOut,
 )
-from tidegate.stats import ConcurrencyStats, KeyedConcurrencyStats, KeyedRateStats, RateStats
+from tidegate.stats import ConcurrencyStats, DeniedKey, KeyedConcurrencyStats, KeyedRateStats, RateStats
 
 __all__ = [
     "Closed",
@@ -31,6 +31,7 @@ __all__ = [
     "ConcurrencyStats",
     "ConfigError",
     "Decision",
+    "DeniedKey",
     "ExceedsCapacity",
     "InternalError",
     "KeyedConcurrencyLimiter",

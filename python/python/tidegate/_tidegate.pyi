@@ -3,7 +3,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, final
 
-from tidegate.stats import ConcurrencyStats, KeyedConcurrencyStats, KeyedRateStats, RateStats
+from tidegate.stats import ConcurrencyStats, DeniedKey, KeyedConcurrencyStats, KeyedRateStats, RateStats
 
 __all__ = [
     "ConcurrencyLimiter",
@@ -254,6 +254,7 @@ class KeyedRateLimiter:
     max_keys: for how many keys that owe something at once there is room, 1 to 2**32. Each takes 40 bytes a quota.
     when_full: what becomes of a new key that finds no room. "evict": the key that owes the smallest share of its quota
     is forgotten, and starts afresh when it comes again. "deny_new": the new key is refused, as "keys_full".
+    track_denied: of how many keys refusals are counted, by name, for top_denied(); 0 to 65,536.
     clock: a ManualClock, for tests; the machine's monotonic clock where it is None. The first limiter of a process on
     that clock may take up to 200 ms to build, once: it calibrates the clock.
 
@@ -270,6 +271,7 @@ class KeyedRateLimiter:
         *,
         max_keys: SupportsIndex = 100_000,
         when_full: _WhenFull = "evict",
+        track_denied: SupportsIndex = 0,
         clock: ManualClock | None = None,
     ) -> KeyedRateLimiter: ...
     def try_acquire(self, key: _Key, cost: SupportsIndex = 1) -> bool:
@@ -300,11 +302,26 @@ class KeyedRateLimiter:
         """
 
     def reconfigure(self, quotas: _Quotas) -> None:
-        """Changes limits, periods and bursts of all keys while in use, from the next call on. What is used stays used.
-        Takes time in proportion to max_keys.
+        """Changes limits, periods and bursts of all keys without quotas of their own while in use, from the next call
+        on. What is used stays used. Takes time in proportion to max_keys.
 
         Raises ConfigError if a quota is wrong, or the number of quotas, an algorithm or an anchor is not as before.
         """
+
+    def set_quota(self, key: _Key, quotas: _Quotas) -> None:
+        """Gives the key quotas of its own in place of the limiter's, from the next call on, and a place of its own: it
+        is never evicted, nor refused as "keys_full". What is used stays used. At most 65,536 keys have some; others pay
+        nothing for it.
+
+        Raises ConfigError if a quota is wrong, the number of quotas, an algorithm or an anchor is not as the limiter's,
+        or too many keys have some.
+        """
+
+    def clear_quota(self, key: _Key) -> None:
+        """Gives the key the limiter's quotas again; does nothing if it has none of its own. What is used stays used."""
+
+    def top_denied(self, n: SupportsIndex) -> list[DeniedKey]:
+        """The n keys that were refused most often, the most refused first; none without track_denied."""
 
     def guard(self, *, key: _Key | Callable[..., _Key], cost: SupportsIndex = 1) -> Callable[[_F], _F]:
         """Makes a decorator: the function's body runs only if cost tokens of the key can be had when it starts, else
@@ -430,6 +447,9 @@ class KeyedConcurrencyLimiter:
 
     limit: 0 to 2**31-1; 0 refuses all.
     max_keys: for how many keys with permits out there is room, 1 to 2**32. Each takes 40 bytes.
+    track_hold_time: whether stats() tells how long permits are held, at the price of two clock readings each.
+    clock: the clock of the hold times: a ManualClock, for tests, or None for the machine's monotonic clock. The first
+    limiter of a process on that clock may take up to 200 ms to build, once: it calibrates the clock.
 
     A key is a str (its UTF-8 counts) or bytes, of any length; key_of() joins several parts to one. Keys are not
     stored. A key with permits out keeps its place until they are back; a new key that finds no place is refused.
@@ -438,7 +458,14 @@ class KeyedConcurrencyLimiter:
     TypeError; nothing is taken then.
     """
 
-    def __new__(cls, limit: SupportsIndex, *, max_keys: SupportsIndex = 100_000) -> KeyedConcurrencyLimiter: ...
+    def __new__(
+        cls,
+        limit: SupportsIndex,
+        *,
+        max_keys: SupportsIndex = 100_000,
+        track_hold_time: bool = False,
+        clock: ManualClock | None = None,
+    ) -> KeyedConcurrencyLimiter: ...
     def try_acquire(self, key: _Key, permits: SupportsIndex = 1) -> Permit | None:
         """Takes so many permits of the key if all can be had now, and lends them as one Permit; None if not."""
 

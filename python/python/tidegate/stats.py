@@ -32,6 +32,18 @@ class KeyedRateStats:
 
 
 @dataclass(frozen=True, slots=True)
+class DeniedKey:
+    """A key that was refused often: at most `count` and at least `count - error` times."""
+
+    key: bytes
+    """The key; of a longer one its first 128 bytes. Keys that begin alike are counted apart."""
+    count: int
+    """How often it was refused, at most."""
+    error: int
+    """How much of `count` others may have been refused before it; 0 while all that were refused have entries."""
+
+
+@dataclass(frozen=True, slots=True)
 class ConcurrencyStats:
     """What a concurrency limiter lends now, and its calls since it was built. Hold times are None unless tracked."""
 
@@ -61,7 +73,9 @@ class ConcurrencyStats:
 
 @dataclass(frozen=True, slots=True)
 class KeyedConcurrencyStats:
-    """What a keyed concurrency limiter lends now, over all keys, and its calls since it was built."""
+    """What a keyed concurrency limiter lends now, over all keys, and its calls since it was built. Hold times are None
+    unless tracked.
+    """
 
     limit: int
     """Permits of each key that may be out at once."""
@@ -79,3 +93,11 @@ class KeyedConcurrencyStats:
     """Keys with permits out."""
     capacity: int
     """For how many keys with permits out there is room."""
+    hold_time_total: float | None
+    """How long permits were held in total, in seconds, rounded up."""
+    hold_time_max: float | None
+    """How long the longest-held permit was held, in seconds, rounded up."""
+    hold_time_total_ns: int | None
+    """How long permits were held in total, in nanoseconds."""
+    hold_time_max_ns: int | None
+    """How long the longest-held permit was held, in nanoseconds."""
