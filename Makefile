@@ -205,7 +205,7 @@ DRIVER_java   := java -cp java/target/classes:java/target/test-classes io.github
 # Whose driver knows scripts with keys; run.py fails if one that does isn't named here.
 KEYED := rust c cpp python node java
 # Whose driver knows quotas of single keys, keys refused most and hold times of keyed permits, too.
-KEYED_QUOTAS := rust c cpp python java
+KEYED_QUOTAS := rust c cpp node python java
 test-conformance: $(if $(call has,rust),examples) $(BUILD_STAGES)
 	$(PYTHON) -m unittest discover -s tests/conformance
 	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))') $(foreach lang,$(filter $(KEYED),$(LANGS)),--keyed $(lang)) \

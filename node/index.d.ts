@@ -239,6 +239,21 @@ export interface KeyedRateLimiterOptions extends RateLimiterOptions {
    * quota, which starts afresh when it comes again; `deny_new` refuses the new key, with the status `keys_full`.
    */
   readonly whenFull?: 'evict' | 'deny_new' | undefined;
+  /**
+   * How many keys to count refusals of, for {@link KeyedRateLimiter.topDenied}: 0 to 65,536, by default 0, which is none.
+   * Takes up to some 350 bytes for each; only refusals are slower by it.
+   */
+  readonly trackDenied?: number | undefined;
+}
+
+/** A key that was refused often. */
+export interface DeniedKey {
+  /** The key (a Buffer), of a longer one the first 128 bytes. `key.toString()` is its text if it came as a string. */
+  readonly key: Uint8Array;
+  /** How often it was refused, at most. */
+  readonly count: number;
+  /** How much of `count` may have been refused of others before it: it was refused at least `count - error` times. */
+  readonly error: number;
 }
 
 /** What a keyed rate limiter has done since it was built, in calls, and how many keys count. */
@@ -294,11 +309,26 @@ export class KeyedRateLimiter {
   /** Makes everything of a key unspent again. To refund a decision of it from before has no effect. */
   reset(key: Key): void;
   /**
-   * Changes limits, periods and bursts for all keys from the next call on. What is used stays used, at most the new burst.
-   * Takes time in proportion to the capacity.
+   * Changes limits, periods and bursts for all keys without quotas of their own, from the next call on. What is used stays
+   * used, at most the new burst. Takes time in proportion to the capacity.
    * @throws {ConfigError} if a quota is wrong, or their number, an algorithm or an anchor is not as before; nothing changes
    */
   reconfigure(quotas: Quotas): void;
+  /**
+   * Gives a key quotas of its own in place of the limiter's, from the next call on, which {@link reconfigure} leaves alone.
+   * What is used stays used, at most the new burst. To refund a decision of the key from before has no effect. Such a key
+   * has a place of its own, about 1 KB for each quota: it is never evicted or refused as `keys_full`.
+   * @throws {ConfigError} if a quota is wrong, their number, an algorithm or an anchor is not the limiter's, or 65,536 other
+   * keys have quotas of their own (`key`); nothing changes
+   */
+  setQuota(key: Key, quotas: Quotas): void;
+  /** Gives a key the limiter's quotas again. What is used stays used. Does nothing if it has none of its own. */
+  clearQuota(key: Key): void;
+  /**
+   * The `n` keys that were refused most often, the most refused first; none without `trackDenied`. While no more keys were
+   * refused than are counted, the counts are exact.
+   */
+  topDenied(n: number): DeniedKey[];
   /** The quotas, in the order of the list. */
   readonly quotas: Quota[];
   /** The quota; the first one where there are several. */
@@ -425,7 +455,7 @@ export class ConcurrencyLimiter {
   toString(): string;
 }
 
-export interface KeyedConcurrencyLimiterOptions {
+export interface KeyedConcurrencyLimiterOptions extends ConcurrencyLimiterOptions {
   /** For how many keys with permits out there is room: 1 to 2³², by default 100,000. Takes 40 bytes for each. */
   readonly maxKeys?: number | undefined;
 }
@@ -448,6 +478,16 @@ export interface KeyedConcurrencyStats {
   readonly liveKeys: number;
   /** The `maxKeys` that it was built with. */
   readonly capacity: number;
+  /** How long permits of all keys were held in total, in milliseconds; only with `trackHoldTime`. */
+  readonly holdTimeTotalMs?: number;
+  /** The same in nanoseconds. */
+  readonly holdTimeTotalNs?: bigint;
+  /** How long the longest-held permit was held, in milliseconds; only with `trackHoldTime`. */
+  readonly holdTimeMaxMs?: number;
+  /** The same in nanoseconds. */
+  readonly holdTimeMaxNs?: bigint;
+  /** The figures for JSON.stringify, as those of {@link ConcurrencyStats}. */
+  readonly toJSON?: () => Json<KeyedConcurrencyStats>;
 }
 
 /** What to take for a call of a guarded function, and whose. */

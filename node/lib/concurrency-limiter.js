@@ -6,7 +6,7 @@ const { attempt, fromNative, misconfigured } = require('./errors.js');
 const { during, guarded } = require('./guard.js');
 const native = require('./native.js');
 const { permit } = require('./permit.js');
-const { printsAsText, toJson } = require('./printing.js');
+const { printsAsText, withHoldTimes } = require('./printing.js');
 const { permitsRefusal } = require('./refusal.js');
 
 const { concurrencyRelease, concurrencyTryAcquire } = native;
@@ -57,12 +57,7 @@ class ConcurrencyLimiter {
   }
 
   stats() {
-    const stats = attempt(() => native.concurrencyStats(this.#handle));
-    if (stats.holdTimeTotalNs === undefined) return stats;
-    stats.holdTimeTotalMs = Number(stats.holdTimeTotalNs) / 1e6;
-    stats.holdTimeMaxMs = Number(stats.holdTimeMaxNs) / 1e6;
-    // Not a class, nor enumerable: these are figures, equal to an object of the same figures.
-    return Object.defineProperty(stats, 'toJSON', { value: () => toJson(stats), configurable: true, writable: true });
+    return withHoldTimes(attempt(() => native.concurrencyStats(this.#handle)));
   }
 
   async run(fn, options = {}) {

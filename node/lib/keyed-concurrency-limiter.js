@@ -1,12 +1,22 @@
 'use strict';
 
-const { MOST_KEYS, MOST_PERMITS, callable, count, options: checked, whole, wrongCount } = require('./arguments.js');
+const {
+  MOST_KEYS,
+  MOST_PERMITS,
+  boolean,
+  callable,
+  count,
+  options: checked,
+  whole,
+  wrongCount,
+} = require('./arguments.js');
+const { clockHandle } = require('./clock.js');
 const { attempt, fromNative, misconfigured } = require('./errors.js');
 const { during, guarded } = require('./guard.js');
 const { keyMaker, keyed } = require('./key.js');
 const native = require('./native.js');
 const { permit } = require('./permit.js');
-const { printsAsText } = require('./printing.js');
+const { printsAsText, withHoldTimes } = require('./printing.js');
 const { permitsRefusal } = require('./refusal.js');
 
 const { keyedConcurrencyRelease, keyedConcurrencyTryAcquire } = native;
@@ -17,9 +27,11 @@ class KeyedConcurrencyLimiter {
 
   constructor(limit, options = {}) {
     whole('limit', limit, 0, MOST_PERMITS, misconfigured);
-    const { maxKeys = 100_000 } = checked(options, ['maxKeys']);
+    const { maxKeys = 100_000, trackHoldTime = false, clock } = checked(options, ['maxKeys', 'trackHoldTime', 'clock']);
     this.#capacity = whole('maxKeys', maxKeys, 1, MOST_KEYS, misconfigured);
-    this.#handle = attempt(() => native.keyedConcurrencyLimiter(limit, maxKeys));
+    boolean('trackHoldTime', trackHoldTime);
+    const manual = clockHandle(clock);
+    this.#handle = attempt(() => native.keyedConcurrencyLimiter(limit, maxKeys, trackHoldTime, manual));
   }
 
   tryAcquire(key, permits = 1) {
@@ -64,7 +76,7 @@ class KeyedConcurrencyLimiter {
   }
 
   stats() {
-    return attempt(() => native.keyedConcurrencyStats(this.#handle));
+    return withHoldTimes(attempt(() => native.keyedConcurrencyStats(this.#handle)));
   }
 
   async run(fn, options = {}) {

@@ -1,6 +1,6 @@
 'use strict';
 
-const { MOST_KEYS, callable, count, oneOf, options: checked, whole, wrongCount } = require('./arguments.js');
+const { MOST, MOST_KEYS, callable, count, oneOf, options: checked, whole, wrongCount } = require('./arguments.js');
 const { clockHandle } = require('./clock.js');
 const { decided, figures, useGrant } = require('./decision.js');
 const { attempt, fromNative, misconfigured, spent, wrongType } = require('./errors.js');
@@ -13,19 +13,26 @@ const { rateRefusal } = require('./refusal.js');
 
 const { keyedRateDecide, keyedRatePeek, keyedRateTryAcquire, keyedRateTryAcquireMany } = native;
 
+/** The most keys whose refusals can be counted. */
+const MOST_COUNTED = 65_536;
+
 class KeyedRateLimiter {
   #handle;
   /** What the native limiter enforces, kept here too: refusals show it, and it costs a lot to bring over. */
   #quotas;
   #capacity;
+  /** Whether a key was ever given quotas of its own: then a refusal may be by another than `#quotas` has. */
+  #hasOwnQuotas = false;
 
   constructor(quotas, options = {}) {
-    const { maxKeys = 100_000, whenFull = 'evict', clock } = checked(options, ['maxKeys', 'whenFull', 'clock']);
+    const known = ['maxKeys', 'whenFull', 'trackDenied', 'clock'];
+    const { maxKeys = 100_000, whenFull = 'evict', trackDenied = 0, clock } = checked(options, known);
     this.#quotas = quotasOf(quotas);
     this.#capacity = whole('maxKeys', maxKeys, 1, MOST_KEYS, misconfigured);
     oneOf('whenFull', whenFull, ['evict', 'deny_new']);
+    whole('trackDenied', trackDenied, 0, MOST_COUNTED, misconfigured);
     const texts = this.#quotas.map(String);
-    this.#handle = attempt(() => native.keyedRateLimiter(texts, maxKeys, whenFull, clockHandle(clock)));
+    this.#handle = attempt(() => native.keyedRateLimiter(texts, maxKeys, whenFull, trackDenied, clockHandle(clock)));
   }
 
   tryAcquire(key, cost) {
@@ -87,6 +94,23 @@ class KeyedRateLimiter {
     this.#quotas = others;
   }
 
+  setQuota(key, quotas) {
+    keyed('key', key);
+    const own = quotasOf(quotas);
+    attempt(() => native.keyedRateSetQuota(this.#handle, key, own.map(String)));
+    this.#hasOwnQuotas = true;
+  }
+
+  clearQuota(key) {
+    keyed('key', key);
+    attempt(() => native.keyedRateClearQuota(this.#handle, key));
+  }
+
+  topDenied(n) {
+    whole('n', n, 0, MOST);
+    return attempt(() => native.keyedRateTopDenied(this.#handle, n));
+  }
+
   get quotas() {
     return [...this.#quotas];
   }
@@ -115,8 +139,12 @@ class KeyedRateLimiter {
     const limiter = this;
     return guarded(fn, function enter(...args) {
       const decision = limiter.decide(makeKey.apply(this, args), cost);
-      if (!decision.allowed) throw rateRefusal(decision, cost, limiter.#quotas[decision.quota]);
+      if (!decision.allowed) throw limiter.#refusal(decision, cost);
     });
+  }
+
+  #refusal(decision, cost) {
+    return rateRefusal(decision, cost, this.#hasOwnQuotas ? undefined : this.#quotas[decision.quota]);
   }
 
   #tryAcquireJoined({ all, lengths }, cost) {

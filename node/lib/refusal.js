@@ -2,10 +2,11 @@
 
 const { ExceedsCapacityError, RefusedError } = require('./errors.js');
 
-/** Of a rate limiter; `quota` is the one that the decision names. */
+/** Of a rate limiter; `quota` is the one that the decision names, if it is known: a key may have another. */
 function rateRefusal(decision, cost, quota) {
   if (decision.status === 'exceeds_capacity') {
-    const message = `cost ${cost} can never be had: ${quota} holds at most ${quota.burst}`;
+    const why = quota ? `${quota} holds at most ${quota.burst}` : 'it is more than the burst';
+    const message = `cost ${cost} can never be had: ${why}`;
     return new ExceedsCapacityError(message, decision);
   }
   const { limit, remaining, retryAfterMs } = decision;
@@ -13,9 +14,11 @@ function rateRefusal(decision, cost, quota) {
     const when = `there is in ${retryAfterMs} ms`;
     return new RefusedError(`refused: cost ${cost} asked, no room for another key; ${when}`, decision);
   }
-  if (limit === 0) return new RefusedError(`refused: cost ${cost} asked, the limit is 0 (${quota})`, decision);
+  if (limit === 0)
+    return new RefusedError(`refused: cost ${cost} asked, the limit is 0${quota ? ` (${quota})` : ''}`, decision);
   const when = retryAfterMs === Infinity ? 'never again' : `in ${retryAfterMs} ms`;
-  return new RefusedError(`refused: cost ${cost} asked, ${remaining} remaining; ${quota} allows it ${when}`, decision);
+  const who = quota ?? "the key's quota";
+  return new RefusedError(`refused: cost ${cost} asked, ${remaining} remaining; ${who} allows it ${when}`, decision);
 }
 
 /** Of a concurrency limiter, of which so many permits are available. */

@@ -5,9 +5,11 @@ use crate::handle::Handle;
 use crate::key::{Key, KeyBuffer};
 use crate::mistake;
 use napi::Result;
+use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
 use std::ffi::CStr;
-use tidegate::{KeyedConcurrencyLimiter, RawKeyedPermit};
+use std::time::Duration;
+use tidegate::{KeyedConcurrencyLimiter, KeyedConcurrencyOptions, ManualClock, RawKeyedPermit};
 
 #[napi(object, object_from_js = false)]
 pub struct KeyedConcurrencyStats {
@@ -19,12 +21,23 @@ pub struct KeyedConcurrencyStats {
     pub released_failed: f64,
     pub live_keys: f64,
     pub capacity: f64,
+    pub hold_time_total_ns: Option<BigInt>,
+    pub hold_time_max_ns: Option<BigInt>,
 }
 
 /// `limit` and `max_keys`: whole numbers, which JavaScript has checked.
 #[napi(catch_unwind)]
-pub fn keyed_concurrency_limiter(limit: f64, max_keys: f64) -> Result<Handle<KeyedConcurrencyLimiter>> {
-    Ok(Handle::new(KeyedConcurrencyLimiter::new(limit as u64, max_keys as u64).map_err(mistake)?))
+pub fn keyed_concurrency_limiter(
+    limit: f64,
+    max_keys: f64,
+    track_hold_time: bool,
+    manual: Option<&Handle<ManualClock>>,
+) -> Result<Handle<KeyedConcurrencyLimiter>> {
+    let mut options = KeyedConcurrencyOptions::new().max_keys(max_keys as u64).track_hold_time(track_hold_time);
+    if let Some(manual) = manual {
+        options = options.clock(&**manual);
+    }
+    Ok(Handle::new(options.build(limit as u64).map_err(mistake)?))
 }
 
 /// `limit`: a whole number, which JavaScript has checked.
@@ -51,6 +64,7 @@ pub fn keyed_concurrency_available(limiter: &Handle<KeyedConcurrencyLimiter>, ke
 #[napi(catch_unwind)]
 pub fn keyed_concurrency_stats(limiter: &Handle<KeyedConcurrencyLimiter>) -> KeyedConcurrencyStats {
     let stats = limiter.stats();
+    let ns = |time: Duration| limiter.tracks_hold_time().then(|| BigInt::from(time.as_nanos() as u64));
     KeyedConcurrencyStats {
         allowed: stats.allowed as f64,
         denied: stats.denied as f64,
@@ -60,10 +74,12 @@ pub fn keyed_concurrency_stats(limiter: &Handle<KeyedConcurrencyLimiter>) -> Key
         released_failed: stats.released_failed as f64,
         live_keys: stats.live_keys as f64,
         capacity: stats.capacity as f64,
+        hold_time_total_ns: ns(stats.hold_time_total),
+        hold_time_max_ns: ns(stats.hold_time_max),
     }
 }
 
-/// (limiter, key, permits) -> false, or a BigInt that stands for the key
+/// (limiter, key, permits) -> false, or a BigInt that stands for the key's place, and for when they were acquired
 pub(crate) struct TryAcquire;
 
 impl Method for TryAcquire {

@@ -7,7 +7,7 @@ use crate::mistake;
 use crate::quota::read;
 use crate::rate_limiter::figures;
 use napi::Result;
-use napi::bindgen_prelude::BigInt;
+use napi::bindgen_prelude::{BigInt, Buffer};
 use napi_derive::napi;
 use std::ffi::CStr;
 use tidegate::{Grant, KeyedRateLimiter, KeyedRateOptions, ManualClock, Status};
@@ -21,15 +21,27 @@ pub struct KeyedRateStats {
     pub capacity: f64,
 }
 
-/// `max_keys`: a whole number, and `when_full`: a name, which JavaScript has checked.
+/// One of the keys that are refused most.
+#[napi(object, object_from_js = false)]
+pub struct DeniedKey {
+    pub key: Buffer,
+    pub count: f64,
+    pub error: f64,
+}
+
+/// `max_keys` and `track_denied`: whole numbers, and `when_full`: a name, which JavaScript has checked.
 #[napi(catch_unwind)]
 pub fn keyed_rate_limiter(
     quotas: Vec<String>,
     max_keys: f64,
     when_full: String,
+    track_denied: f64,
     manual: Option<&Handle<ManualClock>>,
 ) -> Result<Handle<KeyedRateLimiter>> {
-    let mut options = KeyedRateOptions::new().max_keys(max_keys as u64).when_full(when_full.parse().map_err(mistake)?);
+    let mut options = KeyedRateOptions::new()
+        .max_keys(max_keys as u64)
+        .when_full(when_full.parse().map_err(mistake)?)
+        .track_denied(track_denied as u32);
     if let Some(manual) = manual {
         options = options.clock(&**manual);
     }
@@ -64,6 +76,25 @@ pub fn keyed_rate_reset(limiter: &Handle<KeyedRateLimiter>, key: Key) {
 #[napi(catch_unwind)]
 pub fn keyed_rate_reconfigure(limiter: &Handle<KeyedRateLimiter>, quotas: Vec<String>) -> Result<()> {
     limiter.reconfigure(read(&quotas)?).map_err(mistake)
+}
+
+#[napi(catch_unwind)]
+pub fn keyed_rate_set_quota(limiter: &Handle<KeyedRateLimiter>, key: Key, quotas: Vec<String>) -> Result<()> {
+    limiter.set_quota(key, read(&quotas)?).map_err(mistake)
+}
+
+#[napi(catch_unwind)]
+pub fn keyed_rate_clear_quota(limiter: &Handle<KeyedRateLimiter>, key: Key) {
+    limiter.clear_quota(key);
+}
+
+/// `most`: a whole number, which JavaScript has checked.
+#[napi(catch_unwind)]
+pub fn keyed_rate_top_denied(limiter: &Handle<KeyedRateLimiter>, most: f64) -> Vec<DeniedKey> {
+    let top = limiter.top_denied(most as usize);
+    top.into_iter()
+        .map(|denied| DeniedKey { key: denied.key.into(), count: denied.count as f64, error: denied.error as f64 })
+        .collect()
 }
 
 #[napi(catch_unwind)]

@@ -18,7 +18,7 @@ const {
 } = require('tidegate');
 
 /** The arguments that go by another name here. */
-const ARGUMENTS = { periodNs: 'period', maxKeys: 'max_keys', whenFull: 'when_full' };
+const ARGUMENTS = { periodNs: 'period', maxKeys: 'max_keys', whenFull: 'when_full', trackDenied: 'track_denied' };
 
 /** The objects of one script. */
 class Script {
@@ -62,9 +62,14 @@ const commands = {
     return `ok ${Quota.parseList(textOf(text)).join('; ')}`;
   },
   rate(name, words) {
-    const { max_keys, when_full } = fieldsOf(words);
-    const quotas = quotasOf(words.filter((word) => !/^(max_keys|when_full)=/.test(word)));
-    const options = { maxKeys: max_keys && Number(max_keys), whenFull: when_full, clock: this.clock };
+    const { max_keys, when_full, track_denied } = fieldsOf(words);
+    const quotas = quotasOf(words.filter((word) => !/^(max_keys|when_full|track_denied)=/.test(word)));
+    const options = {
+      maxKeys: max_keys && Number(max_keys),
+      whenFull: when_full,
+      trackDenied: track_denied && Number(track_denied),
+      clock: this.clock,
+    };
     const isKeyed = max_keys !== undefined;
     this.limiters.set(
       name,
@@ -73,12 +78,13 @@ const commands = {
     return 'ok';
   },
   conc(name, _words, { limit, max_keys, track_hold_time }) {
-    if (max_keys !== undefined) {
-      this.limiters.set(name, new KeyedConcurrencyLimiter(Number(limit), { maxKeys: Number(max_keys) }));
-      return 'ok';
-    }
     const options = { trackHoldTime: track_hold_time === '1', clock: this.clock };
-    this.limiters.set(name, new ConcurrencyLimiter(Number(limit), options));
+    this.limiters.set(
+      name,
+      max_keys === undefined
+        ? new ConcurrencyLimiter(Number(limit), options)
+        : new KeyedConcurrencyLimiter(Number(limit), { ...options, maxKeys: Number(max_keys) }),
+    );
     return 'ok';
   },
   advance(ns) {
@@ -132,6 +138,18 @@ const commands = {
     this.limiter(name).reconfigure(quotasOf(words));
     return 'ok';
   },
+  quota(name, [key, ...words]) {
+    this.limiter(name).setQuota(bytesOf(key.replace('key=', '')), quotasOf(words));
+    return 'ok';
+  },
+  clear(name, _words, { key }) {
+    this.limiter(name).clearQuota(bytesOf(key));
+    return 'ok';
+  },
+  top(name, _words, { n }) {
+    const top = this.limiter(name).topDenied(Number(n));
+    return ['ok', ...top.map(({ key, count, error }) => `${key.toString('hex')}:${count}:${error}`)].join(' ');
+  },
   limit(name, [limit]) {
     this.limiter(name).limit = Number(limit);
     return 'ok';
@@ -166,6 +184,8 @@ const KEYED_CONCURRENCY_FIGURES = {
   releasedOk: 'released_ok',
   releasedFailed: 'released_failed',
   capacity: 'capacity',
+  holdTimeTotalNs: 'hold_total',
+  holdTimeMaxNs: 'hold_max',
 };
 const RATE_FIGURES = { allowed: 'allowed', denied: 'denied' };
 const CONCURRENCY_FIGURES = {

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { describe, test } = require('node:test');
-const { ConfigError, ExceedsCapacityError, KeyedConcurrencyLimiter, RefusedError } = require('tidegate');
+const { ConfigError, ExceedsCapacityError, KeyedConcurrencyLimiter, ManualClock, RefusedError } = require('tidegate');
 const { guardsEachKindOfFunction } = require('./guards.js');
 
 describe('a keyed concurrency limiter', () => {
@@ -39,6 +39,21 @@ describe('a keyed concurrency limiter', () => {
     key.write('bob');
     permit.release();
     assert.deepEqual([limiter.inFlight('ann'), limiter.inFlight('bob')], [0, 0]);
+  });
+
+  test('measures how long permits of all keys are held, if asked to', () => {
+    const clock = new ManualClock();
+    const limiter = new KeyedConcurrencyLimiter(2, { trackHoldTime: true, clock });
+    const [ann, bob] = [limiter.tryAcquire('ann'), limiter.tryAcquire('bob', 2)];
+    clock.advance(70);
+    ann.release();
+    clock.advanceNs(500_000);
+    bob.release(false);
+    const stats = limiter.stats();
+    assert.deepEqual([stats.holdTimeTotalMs, stats.holdTimeMaxMs], [140.5, 70.5]);
+    assert.deepEqual([stats.holdTimeTotalNs, stats.holdTimeMaxNs], [140_500_000n, 70_500_000n]);
+    assert.equal(JSON.parse(JSON.stringify(stats)).holdTimeTotalNs, '140500000');
+    assert.equal('holdTimeTotalMs' in new KeyedConcurrencyLimiter(1).stats(), false);
   });
 
   test('permits of one key are kept while other keys churn', () => {
@@ -93,7 +108,9 @@ describe('a keyed concurrency limiter', () => {
     for (const maxKeys of [0, 2 ** 32 + 1]) {
       assert.throws(() => new KeyedConcurrencyLimiter(1, { maxKeys }), { name: 'ConfigError', argument: 'maxKeys' });
     }
-    assert.throws(() => new KeyedConcurrencyLimiter(1, { clock: {} }), { argument: 'options.clock' });
+    assert.throws(() => new KeyedConcurrencyLimiter(1, { clock: {} }), { name: 'TypeError', argument: 'clock' });
+    assert.throws(() => new KeyedConcurrencyLimiter(1, { trackHoldTime: 1 }), { argument: 'trackHoldTime' });
+    assert.throws(() => new KeyedConcurrencyLimiter(1, { max_keys: 1 }), { argument: 'options.max_keys' });
     await assert.rejects(
       limiter.run(() => {}),
       { name: 'TypeError', argument: 'key' },

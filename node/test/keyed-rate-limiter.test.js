@@ -91,6 +91,69 @@ describe('a keyed rate limiter', () => {
     assert.equal(String(limiter.quota), '10/min');
   });
 
+  test('a key may have a quota of its own; what is used stays used, either way', () => {
+    const { limiter } = limiterAt('2/h');
+    const decision = limiter.decide('ann', 2);
+    limiter.setQuota('ann', { limit: 5, perMs: 3_600_000 });
+    assert.deepEqual([limiter.peek('ann').remaining, limiter.peek('ann').limit, limiter.peek('bob').limit], [3, 5, 2]);
+    limiter.refund('ann', decision);
+    assert.equal(limiter.peek(Buffer.from('ann')).remaining, 3);
+    limiter.tryAcquire('ann', 3);
+    limiter.reconfigure('3/h');
+    assert.deepEqual([limiter.peek('ann').limit, limiter.peek('bob').limit], [5, 3]);
+    limiter.clearQuota('ann');
+    limiter.clearQuota('bob');
+    assert.deepEqual([limiter.peek('ann').limit, limiter.peek('ann').remaining], [3, 0]);
+  });
+
+  test('a guard that a quota of a key refuses does not name the quota of the others', () => {
+    const { limiter } = limiterAt('2/h');
+    const greet = limiter.guard(() => 'hello', { key: 'ann' });
+    limiter.setQuota('ann', '1/h');
+    assert.equal(greet(), 'hello');
+    assert.throws(greet, {
+      message: "refused: cost 1 asked, 0 remaining; the key's quota allows it in 3600000 ms",
+    });
+    assert.throws(
+      limiter.guard(() => {}, { key: 'ann', cost: 2 }),
+      { constructor: ExceedsCapacityError, message: 'cost 2 can never be had: it is more than the burst' },
+    );
+    limiter.setQuota('ann', '0/h');
+    assert.throws(greet, { message: 'refused: cost 1 asked, the limit is 0' });
+  });
+
+  test('a quota of a key is as the limiter is, or an error that changes nothing', () => {
+    const { limiter } = limiterAt('2/h');
+    for (const quotas of ['1/h fixed_window', '1/h; 2/h', 'a lot']) {
+      assert.throws(() => limiter.setQuota('ann', quotas), ConfigError);
+    }
+    assert.throws(() => limiter.setQuota('ann', ['1/h', { limit: -1, perMs: 1 }]), { argument: 'quotas[1].limit' });
+    assert.throws(() => limiter.setQuota('ann'), { name: 'TypeError', argument: 'quotas' });
+    assert.throws(() => limiter.setQuota(5, '3/h'), { name: 'TypeError', argument: 'key' });
+    assert.throws(() => limiter.clearQuota(), { name: 'TypeError', argument: 'key' });
+    assert.equal(limiter.peek('ann').limit, 2);
+  });
+
+  test('names the keys that are refused most, if asked to count them', () => {
+    const { limiter } = limiterAt('1/h', { trackDenied: 2 });
+    for (const key of ['a', 'a', 'a', 'b', 'b', 'once']) limiter.tryAcquire(key);
+    const top = limiter.topDenied(9).map(({ key, count, error }) => [key.toString(), count, error]);
+    assert.deepEqual(top, [
+      ['a', 2, 0],
+      ['b', 1, 0],
+    ]);
+    limiter.tryAcquireMany(['c', 'c', 'c']);
+    const [first] = limiter.topDenied(1);
+    assert.deepEqual([first.key, first.count, first.error], [Buffer.from('c'), 3, 1]);
+    assert.deepEqual([limiter.topDenied(0), limiterAt('0/h').limiter.topDenied(5)], [[], []]);
+    for (const n of [-1, 0.5, Number.NaN])
+      assert.throws(() => limiter.topDenied(n), { name: 'RangeError', argument: 'n' });
+    assert.throws(() => limiter.topDenied(), { name: 'TypeError', argument: 'n' });
+    for (const trackDenied of [-1, 0.5, 65_537, 2 ** 32]) {
+      assert.throws(() => limiterAt('1/h', { trackDenied }), { name: 'ConfigError', argument: 'trackDenied' });
+    }
+  });
+
   test('counts calls, live keys and capacity', () => {
     const { clock, limiter } = limiterAt('1/s', { maxKeys: 50 });
     for (const key of ['ann', 'ann', 'bob']) limiter.tryAcquire(key);

@@ -31,8 +31,9 @@ describe('names', () => {
   test('classes have the members that index.d.ts declares, and no others', () => {
     const limiter = new tidegate.RateLimiter('5/s');
     const lender = new tidegate.ConcurrencyLimiter(1, { trackHoldTime: true });
-    const keyed = new tidegate.KeyedRateLimiter('5/s', { maxKeys: 1 });
-    const keyedLender = new tidegate.KeyedConcurrencyLimiter(1, { maxKeys: 1 });
+    const keyed = new tidegate.KeyedRateLimiter('0/s', { maxKeys: 1, trackDenied: 1 });
+    keyed.tryAcquire('key');
+    const keyedLender = new tidegate.KeyedConcurrencyLimiter(1, { maxKeys: 1, trackHoldTime: true });
     const own = (object) => Reflect.ownKeys(object).filter((name) => name !== 'constructor');
     const inherited = (object) => own(Object.getPrototypeOf(object)).filter((name) => name !== inspect.custom);
     for (const [there, declared] of [
@@ -48,6 +49,7 @@ describe('names', () => {
       [own(limiter.stats()), surface.rateStats],
       [own(lender.stats()), surface.concurrencyStats],
       [own(keyed.stats()), surface.keyedRateStats],
+      [own(keyed.topDenied(1)[0]), surface.deniedKey],
       [own(keyedLender.stats()), surface.keyedConcurrencyStats],
     ]) {
       assert.deepEqual(new Set(there), new Set(Reflect.ownKeys(declared)));

@@ -54,7 +54,18 @@ const concurrencyLimiter = {
 };
 
 /** @satisfies {Record<keyof import('tidegate').KeyedRateLimiter, true>} */
-const keyedRateLimiter = { ...rateLimiter, tryAcquireMany: true, capacity: true, size: true };
+const keyedRateLimiter = {
+  ...rateLimiter,
+  tryAcquireMany: true,
+  setQuota: true,
+  clearQuota: true,
+  topDenied: true,
+  capacity: true,
+  size: true,
+};
+
+/** @satisfies {Record<keyof import('tidegate').DeniedKey, true>} */
+const deniedKey = { key: true, count: true, error: true };
 
 /** @satisfies {Record<keyof import('tidegate').KeyedConcurrencyLimiter, true>} */
 const keyedConcurrencyLimiter = { ...concurrencyLimiter, capacity: true };
@@ -111,6 +122,11 @@ const keyedConcurrencyStats = {
   releasedFailed: true,
   liveKeys: true,
   capacity: true,
+  holdTimeTotalMs: true,
+  holdTimeTotalNs: true,
+  holdTimeMaxMs: true,
+  holdTimeMaxNs: true,
+  toJSON: true,
 };
 
 /** @satisfies {Record<keyof import('tidegate').ConcurrencyStats, true>} */
@@ -134,6 +150,7 @@ module.exports = {
   rateLimiter,
   concurrencyLimiter,
   keyedRateLimiter,
+  deniedKey,
   keyedConcurrencyLimiter,
   permit,
   manualClock,

@@ -64,13 +64,17 @@ const keyed = new KeyedRateLimiter('100/s; 1000/h', { maxKeys: 1000, whenFull: '
 const keys: readonly Key[] = ['ann', new Uint8Array(4), keyOf('tenant', 'user'), ipKey('203.0.113.7', { prefix: 24 })];
 const each: boolean[] = keyed.tryAcquireMany(keys, 2);
 keyed.refund('ann', keyed.decide('ann'));
+keyed.setQuota('ann', ['500/s', '5000/h']);
+keyed.clearQuota('ann');
+const refusedMost: [Uint8Array, number][] = keyed.topDenied(10).map(({ key, count, error }) => [key, count - error]);
 const full: boolean = keyed.peek('ann').status === 'keys_full';
 const room: number = keyed.capacity - keyed.size - keyed.stats().evictedLive;
 const greeted: (user: string, times: number) => string = keyed.guard(
   (user: string, times: number) => user.repeat(times),
   { key: (user) => user.toLowerCase(), cost: 2 },
 );
-const perHost = new KeyedConcurrencyLimiter(2, { maxKeys: 1000 });
+const perHost = new KeyedConcurrencyLimiter(2, { maxKeys: 1000, trackHoldTime: true, clock });
+const heldMs: number | undefined = perHost.stats().holdTimeTotalMs;
 const held: number = perHost.inFlight('a') + perHost.available('a');
 const length: Promise<number> = perHost.run(async () => 3, { key: 'a', permits: 2 });
 perHost.tryAcquire('a')?.release();
@@ -169,8 +173,10 @@ void [
   fetched,
   each,
   full,
+  refusedMost,
   room,
   greeted,
   held,
+  heldMs,
   length,
 ];
