@@ -9,13 +9,16 @@ static const tidegate_keyed_concurrency_limiter *at(jlong address) {
     return (const tidegate_keyed_concurrency_limiter *)(intptr_t)address;
 }
 
-static jint create(JNIEnv *env, jclass self, jlong limit, jlong max_keys, jlongArray created, jbyteArray error) {
+static jint create(JNIEnv *env, jclass self, jlong limit, jlong max_keys, jboolean track_hold_time, jlong clock,
+                   jlongArray created, jbyteArray error) {
     (void)self;
     const tidegate_keyed_concurrency_limiter_options options = {
         .struct_size = sizeof options,
-        .flags = limit == 0 ? TIDEGATE_CONCURRENCY_LIMIT_ZERO : 0,
+        .flags = (limit == 0 ? TIDEGATE_CONCURRENCY_LIMIT_ZERO : 0) |
+                 (track_hold_time ? TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME : 0),
         .limit = (uint64_t)limit,
         .max_keys = (uint64_t)max_keys,
+        .clock = (const tidegate_clock *)(intptr_t)clock,
     };
     tidegate_keyed_concurrency_limiter *limiter = NULL;
     char message[ERROR_SIZE] = "";
@@ -109,7 +112,7 @@ static jint stats(JNIEnv *env, jobject self, jlong address, jlongArray figures_o
 }
 
 static const JNINativeMethod KEYED_CONCURRENCY_LIMITER[] = {
-    {"create0", "(JJ[J[B)I", (void *)create},
+    {"create0", "(JJZJ[J[B)I", (void *)create},
     {"free0", "(J)V", (void *)free_limiter},
     {"tryAcquire0", "(J[BJ[J)I", (void *)try_acquire},
     {"release0", "(J[JZ)I", (void *)release},

@@ -10,12 +10,15 @@ enum { MOST_TOGETHER = 256 };
 /* How many words a short key is in: PackedKey. */
 enum { PACKED_WORDS = 3 };
 
+/* The order of the numbers that a key refused often is in Java: DeniedKey.listOf. */
+enum { FIGURE_COUNT, FIGURE_ERROR, FIGURE_NAME_SIZE, DENIED_KEY_FIGURES };
+
 static const tidegate_keyed_rate_limiter *at(jlong address) {
     return (const tidegate_keyed_rate_limiter *)(intptr_t)address;
 }
 
-static jint create(JNIEnv *env, jclass self, jlongArray parts, jlong max_keys, jint when_full, jlong clock,
-                   jlongArray created, jbyteArray error) {
+static jint create(JNIEnv *env, jclass self, jlongArray parts, jlong max_keys, jint when_full,
+                   jint track_denied, jlong clock, jlongArray created, jbyteArray error) {
     (void)self;
     size_t count = 0;
     tidegate_quota *quotas = take_quotas(env, parts, &count);
@@ -26,6 +29,7 @@ static jint create(JNIEnv *env, jclass self, jlongArray parts, jlong max_keys, j
         .struct_size = sizeof options,
         .max_keys = (uint64_t)max_keys,
         .when_full = (uint32_t)when_full,
+        .track_denied = (uint32_t)track_denied,
         .clock = (const tidegate_clock *)(intptr_t)clock,
     };
     tidegate_keyed_rate_limiter *limiter = NULL;
@@ -154,6 +158,58 @@ static jint reset(JNIEnv *env, jobject self, jlong address, jbyteArray name) {
     return status;
 }
 
+static jint set_quota(JNIEnv *env, jobject self, jlong address, jbyteArray name, jlongArray parts, jbyteArray error) {
+    (void)self;
+    size_t count = 0;
+    tidegate_quota *quotas = take_quotas(env, parts, &count);
+    key key;
+    if (quotas == NULL || !take_key(env, name, &key)) {
+        free(quotas);
+        return TIDEGATE_ERROR_MEMORY;
+    }
+    char message[ERROR_SIZE] = "";
+    int32_t status = tidegate_keyed_rate_limiter_set_quota(at(address), key.data, key.size, quotas, count, message,
+                                                           sizeof message);
+    drop_key(env, name, &key);
+    free(quotas);
+    return hand_over_error(env, status, message, error);
+}
+
+static jint clear_quota(JNIEnv *env, jobject self, jlong address, jbyteArray name) {
+    (void)self;
+    key key;
+    if (!take_key(env, name, &key)) {
+        return TIDEGATE_ERROR_MEMORY;
+    }
+    int32_t status = tidegate_keyed_rate_limiter_clear_quota(at(address), key.data, key.size);
+    drop_key(env, name, &key);
+    return status;
+}
+
+/* `names_out` has TIDEGATE_DENIED_KEY_SIZE bytes for each of `most` keys. */
+static jint top_denied(JNIEnv *env, jobject self, jlong address, jint most, jbyteArray names_out,
+                       jlongArray figures_out, jlongArray count_out) {
+    (void)self;
+    tidegate_denied_key *keys = calloc((size_t)most + 1, sizeof *keys);
+    if (keys == NULL) {
+        return TIDEGATE_ERROR_MEMORY;
+    }
+    size_t count = 0;
+    int32_t status = tidegate_keyed_rate_limiter_top_denied(at(address), keys, (size_t)most, &count);
+    for (jsize i = 0; i < (jsize)count; i++) {
+        const jlong figures[DENIED_KEY_FIGURES] = {
+            [FIGURE_COUNT] = figure(keys[i].count),
+            [FIGURE_ERROR] = figure(keys[i].error),
+            [FIGURE_NAME_SIZE] = (jlong)keys[i].key_size,
+        };
+        (*env)->SetLongArrayRegion(env, figures_out, i * DENIED_KEY_FIGURES, DENIED_KEY_FIGURES, figures);
+        (*env)->SetByteArrayRegion(env, names_out, i * TIDEGATE_DENIED_KEY_SIZE, (jsize)keys[i].key_size,
+                                   (const jbyte *)keys[i].key);
+    }
+    free(keys);
+    return hand_over(env, status, (jlong)count, count_out);
+}
+
 static jint reconfigure(JNIEnv *env, jobject self, jlong address, jlongArray parts, jbyteArray error) {
     (void)self;
     size_t count = 0;
@@ -190,7 +246,7 @@ static jint stats(JNIEnv *env, jobject self, jlong address, jlongArray figures_o
 }
 
 static const JNINativeMethod KEYED_RATE_LIMITER[] = {
-    {"create0", "([JJIJ[J[B)I", (void *)create},
+    {"create0", "([JJIIJ[J[B)I", (void *)create},
     {"free0", "(J)V", (void *)free_limiter},
     {"tryAcquirePacked0", "(JIJJJJ)I", (void *)try_acquire_packed},
     {"tryAcquire0", "(J[BJ)I", (void *)try_acquire},
@@ -199,6 +255,9 @@ static const JNINativeMethod KEYED_RATE_LIMITER[] = {
     {"peek0", "(J[BJ[J)I", (void *)peek},
     {"refund0", "(J[BJJJJJ)I", (void *)refund},
     {"reset0", "(J[B)I", (void *)reset},
+    {"setQuota0", "(J[B[J[B)I", (void *)set_quota},
+    {"clearQuota0", "(J[B)I", (void *)clear_quota},
+    {"topDenied0", "(JI[B[J[J)I", (void *)top_denied},
     {"reconfigure0", "(J[J[B)I", (void *)reconfigure},
     {"quotas0", "(J[J[J)I", (void *)quotas},
     {"size0", "(J[J)I", (void *)size},

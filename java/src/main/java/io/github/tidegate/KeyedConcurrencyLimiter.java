@@ -1,5 +1,6 @@
 package io.github.tidegate;
 
+import java.lang.ref.Reference;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 
@@ -39,10 +40,15 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
     private final long maxKeys;
     private volatile boolean closed;
 
-    private KeyedConcurrencyLimiter(long limit, long maxKeys) {
+    private KeyedConcurrencyLimiter(long limit, long maxKeys, boolean trackHoldTime, Clock clock) {
         long[] created = new long[1];
         byte[] error = new byte[Status.ERROR_SIZE];
-        Status.check(create0(limit, maxKeys, created, error), error);
+        try {
+            int code = create0(limit, maxKeys, trackHoldTime, clock == null ? 0 : clock.address, created, error);
+            Status.check(code, error);
+        } finally {
+            Reference.reachabilityFence(clock);
+        }
         long address = created[0];
         this.address = address;
         this.maxKeys = maxKeys;
@@ -320,6 +326,8 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
     public static final class Builder {
         private final long limit;
         private long maxKeys = KeyedRateLimiter.DEFAULT_MAX_KEYS;
+        private boolean trackHoldTime;
+        private Clock clock;
 
         private Builder(long limit) {
             this.limit = ConcurrencyLimiter.checkLimit(limit);
@@ -336,17 +344,30 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
             return this;
         }
 
+        /** Whether to measure how long permits are held, which costs two clock readings for each. Not, by default. */
+        public Builder trackHoldTime(boolean trackHoldTime) {
+            this.trackHoldTime = trackHoldTime;
+            return this;
+        }
+
+        /** Lets hold times go by a clock of the caller's: a {@link ManualClock}, in tests. */
+        public Builder clock(Clock clock) {
+            this.clock = Mistake.nonNull("clock", clock, "a Clock");
+            return this;
+        }
+
         /**
          * The limiter, with no permit out.
          *
          * @throws ConfigException if there is no memory for as many keys
          */
         public KeyedConcurrencyLimiter build() {
-            return new KeyedConcurrencyLimiter(limit, maxKeys);
+            return new KeyedConcurrencyLimiter(limit, maxKeys, trackHoldTime, clock);
         }
     }
 
-    private static native int create0(long limit, long maxKeys, long[] created, byte[] error);
+    private static native int create0(
+            long limit, long maxKeys, boolean trackHoldTime, long clock, long[] created, byte[] error);
 
     private static native void free0(long address);
 

@@ -34,6 +34,9 @@ public final class KeyedRateLimiter extends QuotaLimiter {
     /** The largest {@code maxKeys}: 2³². */
     public static final long MAX_KEYS = 1L << 32;
 
+    /** The largest {@code trackDenied}. */
+    public static final int MAX_TRACK_DENIED = 65_536;
+
     static {
         NativeLibrary.require();
         // A class whose first use overflows the stack can never be used again.
@@ -41,20 +44,31 @@ public final class KeyedRateLimiter extends QuotaLimiter {
     }
 
     private final long maxKeys;
+    private final int trackDenied;
 
-    private KeyedRateLimiter(long[] quotas, long maxKeys, WhenFull whenFull, Clock clock) {
-        super(create(quotas, maxKeys, whenFull, clock));
-        this.maxKeys = maxKeys;
+    private KeyedRateLimiter(Builder options) {
+        super(create(options));
+        maxKeys = options.maxKeys;
+        trackDenied = options.trackDenied;
         long address = address();
         NativeLibrary.CLEANER.register(this, () -> free0(address));
     }
 
-    private static long create(long[] quotas, long maxKeys, WhenFull whenFull, Clock clock) {
+    private static long create(Builder options) {
         long[] created = new long[1];
         byte[] error = new byte[Status.ERROR_SIZE];
+        Clock clock = options.clock;
         try {
-            long clockAddress = clock == null ? 0 : clock.address;
-            Status.check(create0(quotas, maxKeys, whenFull.code, clockAddress, created, error), error);
+            Status.check(
+                    create0(
+                            options.quotas,
+                            options.maxKeys,
+                            options.whenFull.code,
+                            options.trackDenied,
+                            clock == null ? 0 : clock.address,
+                            created,
+                            error),
+                    error);
         } finally {
             Reference.reachabilityFence(clock);
         }
@@ -326,6 +340,83 @@ public final class KeyedRateLimiter extends QuotaLimiter {
     }
 
     /**
+     * Gives a key quotas of its own in place of the limiter's, from the next call on. What is used stays used, at most the new
+     * burst; decisions of the key from before can no longer be refunded to any effect. Nothing happens if it has these quotas.
+     *
+     * <p>Such a key has a place of its own, about 1 KB for each quota: it is never evicted, nor refused for want of room. 65,536
+     * keys may have one; other keys pay nothing for that.
+     *
+     * @param key any text
+     * @param quotas as many as the limiter's, with the same algorithms and anchors
+     * @throws ConfigException if they are not, a quota's parts don't go together, or as many keys as may have quotas of their
+     *     own; nothing changes then
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public void setQuota(String key, Quota... quotas) {
+        setQuota(Keys.bytes(key), quotas);
+    }
+
+    /** {@link #setQuota(String, Quota...)} for a list. */
+    public void setQuota(String key, List<Quota> quotas) {
+        setQuota(Keys.bytes(key), quotas);
+    }
+
+    /** {@link #setQuota(String, Quota...)} for texts, each of one or several quotas: {@code setQuota("ann", "100/s")}. */
+    public void setQuota(String key, String quotas, String... more) {
+        setQuota(Keys.bytes(key), quotas, more);
+    }
+
+    /** {@link #setQuota(String, Quota...)} for a key of bytes. */
+    public void setQuota(byte[] key, Quota... quotas) {
+        setQuota(key, Quota.listOf(quotas));
+    }
+
+    /** {@link #setQuota(String, Quota...)} for a key of bytes and a list. */
+    public void setQuota(byte[] key, List<Quota> quotas) {
+        nonNull(key);
+        byte[] error = new byte[Status.ERROR_SIZE];
+        Status.check(setQuota0(address(), key, Quota.toParts(quotas), error), error);
+    }
+
+    /** {@link #setQuota(String, String, String...)} for a key of bytes. */
+    public void setQuota(byte[] key, String quotas, String... more) {
+        nonNull(key);
+        setQuota(key, Quota.parseAll(quotas, more));
+    }
+
+    /**
+     * Gives a key the limiter's quotas again. What is used stays used, at most the limiter's burst; decisions of the key from
+     * before can no longer be refunded to any effect. Nothing happens if it has no quotas of its own.
+     *
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public void clearQuota(String key) {
+        clearQuota(Keys.bytes(key));
+    }
+
+    /** {@link #clearQuota(String)} for a key of bytes. */
+    public void clearQuota(byte[] key) {
+        Status.check(clearQuota0(address(), nonNull(key)));
+    }
+
+    /**
+     * The keys that were refused most often, the most refused first: up to {@code n} of those that {@link
+     * Builder#trackDenied} counts; none without it.
+     *
+     * @param n 0 or more
+     * @throws ConfigException if it is negative
+     * @throws IllegalStateException if the limiter is closed
+     */
+    public List<DeniedKey> topDenied(int n) {
+        int size = Math.min((int) Mistake.within("n", n, 0, Integer.MAX_VALUE), trackDenied);
+        byte[] names = new byte[size * DeniedKey.NAME_SIZE];
+        long[] figures = new long[size * DeniedKey.FIGURES];
+        long[] count = new long[1];
+        Status.check(topDenied0(address(), size, names, figures, count));
+        return DeniedKey.listOf(names, figures, (int) count[0]);
+    }
+
+    /**
      * About how many keys owe something at the moment: exact up to a {@code maxKeys} of some 6,000, else from a sample.
      *
      * @throws IllegalStateException if the limiter is closed
@@ -420,6 +511,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
         private final long[] quotas;
         private long maxKeys = DEFAULT_MAX_KEYS;
         private WhenFull whenFull = WhenFull.EVICT;
+        private int trackDenied;
         private Clock clock;
 
         private Builder(List<Quota> quotas) {
@@ -443,6 +535,18 @@ public final class KeyedRateLimiter extends QuotaLimiter {
             return this;
         }
 
+        /**
+         * How many keys to count refusals of, for {@link #topDenied}: about those that are refused most. Takes up to some 350
+         * bytes for each, and 0.1 to 0.2 µs of each refusal.
+         *
+         * @param keys 0 to {@link #MAX_TRACK_DENIED}; 0, none, by default
+         * @throws ConfigException if it is outside of that
+         */
+        public Builder trackDenied(int keys) {
+            trackDenied = (int) Mistake.within("trackDenied", keys, 0, MAX_TRACK_DENIED);
+            return this;
+        }
+
         /** Lets the limiter go by a clock of the caller's: a {@link ManualClock}, in tests. */
         public Builder clock(Clock clock) {
             this.clock = Mistake.nonNull("clock", clock, "a Clock");
@@ -456,7 +560,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
          *     as many keys
          */
         public KeyedRateLimiter build() {
-            return new KeyedRateLimiter(quotas, maxKeys, whenFull, clock);
+            return new KeyedRateLimiter(this);
         }
     }
 
@@ -465,7 +569,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
     }
 
     private static native int create0(
-            long[] quotas, long maxKeys, int whenFull, long clock, long[] created, byte[] error);
+            long[] quotas, long maxKeys, int whenFull, int trackDenied, long clock, long[] created, byte[] error);
 
     private static native void free0(long address);
 
@@ -487,6 +591,12 @@ public final class KeyedRateLimiter extends QuotaLimiter {
             long address, byte[] key, long limiterId, long cost, long grantedAtNanos, long resetCount, long keyHash);
 
     private native int reset0(long address, byte[] key);
+
+    private native int setQuota0(long address, byte[] key, long[] quotas, byte[] error);
+
+    private native int clearQuota0(long address, byte[] key);
+
+    private native int topDenied0(long address, int most, byte[] names, long[] figures, long[] count);
 
     @Override
     native int reconfigure0(long address, long[] quotas, byte[] error);

@@ -16,7 +16,8 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateLimiter,
 
     /**
      * Changes limits, periods and bursts while in use, from the next call on. What is used stays used, at most the new burst;
-     * does nothing where nothing changed. With keys it takes time in proportion to {@code maxKeys}, in which new keys wait.
+     * does nothing where nothing changed. With keys it takes time in proportion to {@code maxKeys}, in which new keys wait, and
+     * leaves keys with quotas of their own alone.
      *
      * @param quotas as many as before, with the same algorithms and anchors
      * @throws ConfigException if they are not, or a quota's parts don't go together; nothing changes then

@@ -3,6 +3,7 @@ package io.github.tidegate;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
@@ -63,6 +64,22 @@ final class ConformanceBudget {
                 keyed.reset(key.text);
             } else {
                 keyed.reset(key.bytes);
+            }
+        }
+
+        void setQuota(List<Quota> quotas) {
+            if (key.text != null) {
+                keyed.setQuota(key.text, quotas);
+            } else {
+                keyed.setQuota(key.bytes, quotas);
+            }
+        }
+
+        void clearQuota() {
+            if (key.text != null) {
+                keyed.clearQuota(key.text);
+            } else {
+                keyed.clearQuota(key.bytes);
             }
         }
     }

@@ -22,7 +22,11 @@ import java.util.stream.IntStream;
 /** Runs conformance scripts (docs/design.md, section 12) and prints their transcript. Arguments: the files. */
 public final class ConformanceDriver {
     /** The arguments that go by another name in Java. */
-    private static final Map<String, String> ARGUMENTS = Map.of("maxKeys", "max_keys", "whenFull", "when_full");
+    private static final Map<String, String> ARGUMENTS =
+            Map.of("maxKeys", "max_keys", "whenFull", "when_full", "trackDenied", "track_denied");
+
+    /** The fields of a limiter with keys, which may stand among those of its quotas. */
+    private static final Set<String> KEYED = Set.of("max_keys", "when_full", "track_denied");
 
     private ConformanceDriver() {}
 
@@ -120,6 +124,11 @@ public final class ConformanceDriver {
                             .orElseThrow(() -> Mistake.of("permit", "one that was refused", "one that is held"))
                             .release(words.length == 2);
                 case "reset" -> tokens(words[1], options).reset();
+                case "quota" -> tokens(words[1], options).setQuota(quotas(words, 3));
+                case "clear" -> tokens(words[1], options).clearQuota();
+                case "top" -> {
+                    return "ok" + top(known(keyedRates, words[1]).topDenied(Integer.parseInt(options.get("n"))));
+                }
                 case "reconfigure" -> reconfigure(words[1], quotas(words, 2));
                 case "limit" -> setLimit(words[1], Long.parseLong(words[2]));
                 case "in_flight" -> {
@@ -148,27 +157,24 @@ public final class ConformanceDriver {
             WhenFull whenFull = named(WhenFull.values(), options.getOrDefault("when_full", "evict"));
             KeyedRateLimiter.Builder builder =
                     KeyedRateLimiter.builder(quotas).whenFull(whenFull).clock(clock);
-            keyedRates.put(
-                    words[1],
-                    builder.maxKeys(Long.parseLong(options.get("max_keys"))).build());
+            builder.maxKeys(Long.parseLong(options.get("max_keys")));
+            builder.trackDenied(Integer.parseInt(options.getOrDefault("track_denied", "0")));
+            keyedRates.put(words[1], builder.build());
         }
 
         private void buildConcurrency(String name, Map<String, String> options) {
             long limit = Long.parseLong(options.get("limit"));
-            if (options.containsKey("max_keys")) {
-                KeyedConcurrencyLimiter.Builder builder = KeyedConcurrencyLimiter.builder(limit);
-                keyedConcurrencies.put(
-                        name,
-                        builder.maxKeys(Long.parseLong(options.get("max_keys"))).build());
-                return;
-            }
             boolean trackHoldTime = options.containsKey("track_hold_time");
-            concurrencies.put(
-                    name,
-                    ConcurrencyLimiter.builder(limit)
-                            .trackHoldTime(trackHoldTime)
-                            .clock(clock)
-                            .build());
+            if (options.containsKey("max_keys")) {
+                KeyedConcurrencyLimiter.Builder builder =
+                        KeyedConcurrencyLimiter.builder(limit).maxKeys(Long.parseLong(options.get("max_keys")));
+                keyedConcurrencies.put(
+                        name, builder.trackHoldTime(trackHoldTime).clock(clock).build());
+            } else {
+                ConcurrencyLimiter.Builder builder = ConcurrencyLimiter.builder(limit);
+                concurrencies.put(
+                        name, builder.trackHoldTime(trackHoldTime).clock(clock).build());
+            }
             if (trackHoldTime) {
                 tracked.add(name);
             } else {
@@ -222,17 +228,19 @@ public final class ConformanceDriver {
             }
             if (keyedConcurrencies.containsKey(name)) {
                 Stats stats = keyedConcurrencies.get(name).stats();
-                return "limit=" + stats.limit() + " " + calls(stats) + releases(stats) + " capacity="
-                        + stats.capacity();
+                return "limit=" + stats.limit() + " " + calls(stats) + releases(stats) + " capacity=" + stats.capacity()
+                        + holdTimes(name, stats);
             }
             Stats stats = known(concurrencies, name).stats();
-            String text = "limit=" + stats.limit() + " in_flight=" + stats.inFlight() + " available="
-                    + stats.available() + " " + calls(stats) + releases(stats);
-            if (tracked.contains(name)) {
-                text += " hold_total=" + stats.holdTimeTotal().toNanos() + " hold_max="
-                        + stats.holdTimeMax().toNanos();
-            }
-            return text;
+            return "limit=" + stats.limit() + " in_flight=" + stats.inFlight() + " available=" + stats.available() + " "
+                    + calls(stats) + releases(stats) + holdTimes(name, stats);
+        }
+
+        private String holdTimes(String name, Stats stats) {
+            return tracked.contains(name)
+                    ? " hold_total=" + stats.holdTimeTotal().toNanos() + " hold_max="
+                            + stats.holdTimeMax().toNanos()
+                    : "";
         }
 
         private ConformanceBudget.Tokens tokens(String name, Map<String, String> options) {
@@ -274,6 +282,12 @@ public final class ConformanceDriver {
         return " released_ok=" + stats.releasedOk() + " released_failed=" + stats.releasedFailed();
     }
 
+    private static String top(List<DeniedKey> keys) {
+        return keys.stream()
+                .map(key -> " " + hex(key.key()) + ":" + key.count() + ":" + key.error())
+                .collect(Collectors.joining());
+    }
+
     private static String hex(byte[] key) {
         return HexFormat.of().formatHex(key);
     }
@@ -295,7 +309,7 @@ public final class ConformanceDriver {
      */
     private static List<Quota> quotas(String[] words, int from) {
         List<String> fields = Arrays.stream(words, from, words.length)
-                .filter(word -> !word.startsWith("max_keys=") && !word.startsWith("when_full="))
+                .filter(word -> !KEYED.contains(word.split("=")[0]))
                 .toList();
         if (fields.get(0).startsWith("text=")) {
             return Quota.parseList(text(fields.get(0).substring("text=".length())));

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** What needs a process of its own: other JDKs, panics, logs, the temporary folder. */
 class ForkedJvmTest {
     private static final String EVERYTHING = "ManualClock(2000000000 ns) true 5 [6/s, 60/min] 2 4 2 2\n1 true\n"
-            + "true true true 0 KeyedRateLimiter(6/s; 60/min, 10 keys) 2 4 KeyedConcurrencyLimiter(4 each, 100000 keys) 2 2\n1\n";
+            + "true true true 0 KeyedRateLimiter(6/s; 60/min, 10 keys) 2 4 KeyedConcurrencyLimiter(4 each, 100000 keys) 2 2 [DeniedKey(bob, 1)]\n1\n";
 
     /** The JDK that runs this test, and all from 17 on that a Linux distribution has laid beside it. */
     static Stream<Path> jdks() throws IOException {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -118,6 +119,32 @@ class KeyedConcurrencyLimiterTest {
         limiter.setLimit(ConcurrencyLimiter.MAX_LIMIT);
         assertEquals(ConcurrencyLimiter.MAX_LIMIT, limiter.available("ann"));
         assertEquals(10, limiter.capacity());
+    }
+
+    @Test
+    void holdTimesAreMeasuredOverAllKeysOnlyIfAskedFor() {
+        for (boolean track : new boolean[] {true, false}) {
+            ManualClock clock = new ManualClock();
+            KeyedConcurrencyLimiter limiter = KeyedConcurrencyLimiter.builder(2)
+                    .trackHoldTime(track)
+                    .clock(clock)
+                    .build();
+            Permit ann = limiter.tryAcquire("ann").orElseThrow();
+            clock.advanceNanos(70);
+            Permit bob = limiter.tryAcquire("bob", 2).orElseThrow();
+            clock.advanceNanos(30);
+            ann.release();
+            bob.release();
+            Stats stats = limiter.stats();
+            assertEquals(track ? Duration.ofNanos(130) : Duration.ZERO, stats.holdTimeTotal());
+            assertEquals(track ? Duration.ofNanos(100) : Duration.ZERO, stats.holdTimeMax());
+        }
+        assertEquals(
+                "clock: got null; allowed: a Clock",
+                assertThrows(
+                                NullPointerException.class,
+                                () -> KeyedConcurrencyLimiter.builder(1).clock(null))
+                        .getMessage());
     }
 
     @Test

@@ -46,11 +46,15 @@ final class Probe {
         KeyedRateLimiter rate = KeyedRateLimiter.builder("5/s; 50/min")
                 .maxKeys(10)
                 .whenFull(WhenFull.DENY_NEW)
+                .trackDenied(5)
                 .clock(clock)
                 .build();
         rate.refund(key, rate.decide(key, 2));
         rate.reconfigure("6/s; 60/min");
         rate.reset(key);
+        rate.setQuota("bob", "1/s; 2/min");
+        rate.decide("bob", 2);
+        rate.clearQuota("bob");
         KeyedConcurrencyLimiter concurrency = KeyedConcurrencyLimiter.of(3);
         Permit permit = concurrency.tryAcquire(key, 2).orElseThrow();
         concurrency.setLimit(4);
@@ -58,7 +62,7 @@ final class Probe {
                 + rate.tryAcquireMany(new byte[][] {key}, 5)[0] + " "
                 + rate.peek(key).remaining() + " " + rate + " "
                 + rate.size() + " " + rate.stats().allowed() + " " + concurrency + " " + concurrency.inFlight(key)
-                + " " + concurrency.available(key));
+                + " " + concurrency.available(key) + " " + rate.topDenied(1));
         permit.release();
         System.out.println(concurrency.stats().releasedOk());
     }
