@@ -138,6 +138,20 @@ fn a_timeout_ends_the_wait_and_nothing_is_left_behind() {
 }
 
 #[test]
+fn a_timer_that_is_late_takes_nothing_from_who_stood_behind() {
+    let clock = ManualClock::new();
+    let permits = Permits::new(ConcurrencyOptions::new().clock(&clock).track_hold_time(true).build(2).unwrap());
+    let _held = permits.hold(1);
+    pending(permits.wait('a', 2, Some(SECOND)));
+    pending(permits.wait('b', 1, Some(2 * SECOND)));
+    // `a` left after one second, and then `b` could go ahead: in time, though nobody looked until now.
+    clock.advance(5 * SECOND);
+    assert_eq!(permits.told.take(), told(&[('a', "timed_out"), ('b', "granted")]));
+    permits.release(permits.granted.lock().unwrap().pop().unwrap());
+    assert_eq!(permits.limiter.stats().hold_time_total, 4 * SECOND);
+}
+
+#[test]
 fn a_timeout_of_nothing_tries_once() {
     let limiter = ConcurrencyLimiter::new(1).unwrap();
     let permit = limiter.acquire(Duration::ZERO).unwrap();

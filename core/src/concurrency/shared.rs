@@ -161,11 +161,12 @@ impl Source for Shared {
         self.clock.as_ref().unwrap_or_else(|| Clock::shared())
     }
 
-    fn due(&self, cost: u64, _from_ns: u64) -> Due {
+    /// What is unused was so when the head became the head: whatever is given back is told at once.
+    fn due(&self, cost: u64, from_ns: u64) -> Due {
         let word = self.word();
         match word.refusal(cost) {
             Some(status) => Due::Refused(status),
-            None if cost <= word.unused() => Due::At(self.clock().now_ns()),
+            None if cost <= word.unused() => Due::At(from_ns),
             None => Due::Unknown,
         }
     }
