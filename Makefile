@@ -208,10 +208,12 @@ DRIVER_java   := java -cp java/target/classes:java/target/test-classes io.github
 KEYED := rust c cpp python node java
 # Whose driver knows quotas of single keys, keys refused most and hold times of keyed permits, too.
 KEYED_QUOTAS := rust c cpp python node java
+# Whose driver waits, reserves and closes, too.
+WAITING := rust
 test-conformance: $(if $(call has,rust),examples) $(BUILD_STAGES)
 	$(PYTHON) -m unittest discover -s tests/conformance
 	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))') $(foreach lang,$(filter $(KEYED),$(LANGS)),--keyed $(lang)) \
-		$(foreach lang,$(filter $(KEYED_QUOTAS),$(LANGS)),--key-quotas $(lang))
+		$(foreach lang,$(filter $(KEYED_QUOTAS),$(LANGS)),--key-quotas $(lang)) $(foreach lang,$(filter $(WAITING),$(LANGS)),--waiting $(lang))
 
 test-readme: $(BUILD_STAGES)
 	$(PYTHON) tests/readme/run.py $(LANGS)

@@ -4,6 +4,7 @@ Bucket times are exact rational numbers of nanoseconds, windows are dictionaries
 wait is what its definition says. The pinned rules are in docs/design.md, sections 4 and 12.
 """
 
+import copy
 from fractions import Fraction
 from math import ceil, floor, inf
 
@@ -30,6 +31,17 @@ class Budget:
         if self.fits(now, cost):
             return ALLOWED, 0
         return DENIED, self.wait(now, cost)
+
+    def wait_for_all(self, now, costs):
+        """How long until the last of `costs` is charged, if each is as soon as it can be, one after the other."""
+        if self.quota.limit == 0:
+            return NEVER
+        copied, at = copy.deepcopy(self), now
+        for cost in costs:
+            if not copied.fits(at, cost):
+                at += copied.wait(at, cost)
+            copied.spend(at, cost)
+        return at - now
 
     def reconfigure(self, now, quota):
         self.change(now, quota)
@@ -62,8 +74,14 @@ class TokenBucket(Budget):
     def wait(self, now, cost):
         return ceil(self.lateness(now, cost))
 
+    def wait_for_all(self, now, costs):
+        """What is charged one by one, each when it is due, adds up: the bucket is never full meanwhile."""
+        return max(0, self.wait(now, sum(costs))) if self.quota.limit else NEVER
+
     def remaining(self, now):
-        return self.quota.capacity - ceil(self.owed(now) / self.token) if self.quota.limit else 0
+        # Less than nothing is left while reservations are out.
+        left = self.quota.capacity - ceil(self.owed(now) / self.token) if self.quota.limit else 0
+        return max(0, left)
 
     def reset_after(self, now):
         return ceil(self.owed(now))

@@ -11,8 +11,9 @@ import model
 from budgets import ALLOWED, NEVER
 from keyed import KeyedConcurrencyLimiter, KeyedRateLimiter, ip_key, key_of
 from quota import Mistake, Quota, parse_list
+from waiting import GRANTED, PENDING, Waitable
 
-TABLE_OPTIONS = ("max_keys=", "when_full=", "track_denied=")
+LIMITER_OPTIONS = ("max_keys=", "when_full=", "track_denied=", "max_waiters=")
 
 
 class ScriptFault(Exception):
@@ -28,6 +29,10 @@ class Interpreter:
         self.clock = model.Clock()
         self.limiters = {}
         self.kept = {}
+        self.waiters = {}
+        # The names of those that wait, and of those that did until the last command.
+        self.pending = set()
+        self.ended = []
 
     def run(self, command):
         verb, *words = command.split()
@@ -38,24 +43,46 @@ class Interpreter:
             return handler(*words)
         except Mistake as mistake:
             return f"error {mistake.argument}"
+        finally:
+            self.settle()
+
+    def settle(self):
+        """What is due by now happens, and permits are kept under the names of those who waited for them."""
+        for limiter in self.limiters.values():
+            if isinstance(limiter, Waitable):
+                limiter.settle()
+        over = sorted(name for name in self.pending if self.waiters[name].status != PENDING)
+        self.pending.difference_update(over)
+        self.ended += over
+        for name in over:
+            self.keep_permit(name)
+
+    def keep_permit(self, name):
+        if self.waiters[name].permit:
+            self.kept[name] = self.waiters[name].permit
+
+    def told(self):
+        """`W status` of each wait that the last command ended, by name."""
+        ended, self.ended = self.ended, []
+        return [f"{name} {self.waiters[name].status}" for name in ended]
 
     def do_parse(self, text):
         return "ok " + "; ".join(map(str, read_quotas([text])))
 
     def do_rate(self, name, *words):
-        table = read_options(word for word in words if word.startswith(TABLE_OPTIONS))
-        words = [word for word in words if not word.startswith(TABLE_OPTIONS)]
-        if table:
+        options = read_options(word for word in words if word.startswith(LIMITER_OPTIONS))
+        words = [word for word in words if not word.startswith(LIMITER_OPTIONS)]
+        if "max_keys" in options:
             self.limiters[name] = self.keyed_rate_limiter(
                 self.clock,
                 read_quotas(words),
-                int(table["max_keys"]),
-                table.get("when_full", "evict"),
-                int(table.get("track_denied", 0)),
+                int(options["max_keys"]),
+                options.get("when_full", "evict"),
+                int(options.get("track_denied", 0)),
                 self.rate_limiter,
             )
         else:
-            self.limiters[name] = self.rate_limiter(self.clock, read_quotas(words))
+            self.limiters[name] = self.rate_limiter(self.clock, read_quotas(words), number(options, "max_waiters"))
         return "ok"
 
     def do_conc(self, name, *words):
@@ -64,7 +91,7 @@ class Interpreter:
         if "max_keys" in options:
             limiter = KeyedConcurrencyLimiter(self.clock, limit, int(options["max_keys"]))
         else:
-            limiter = model.ConcurrencyLimiter(self.clock, limit)
+            limiter = model.ConcurrencyLimiter(self.clock, limit, number(options, "max_waiters"))
         limiter.reports_hold_time = options.get("track_hold_time") == "1"
         self.limiters[name] = limiter
         return "ok"
@@ -102,6 +129,47 @@ class Interpreter:
     def do_peek(self, name, *words):
         limiter, arguments, _ = self.call(name, words)
         return show(limiter.peek(*arguments))
+
+    def do_wait(self, waiter, name, *words):
+        if waiter in self.pending:
+            raise ScriptFault(f"{waiter!r} waits already")
+        options = read_options(words)
+        wait = self.limiter(name).wait(int(options.get("cost", 1)), number(options, "timeout", NEVER))
+        self.waiters[waiter] = wait
+        if wait.status == PENDING:
+            self.pending.add(waiter)
+        self.keep_permit(waiter)
+        return wait.status
+
+    def do_cancel(self, waiter):
+        if waiter not in self.waiters:
+            raise ScriptFault(f"{waiter!r} never waited")
+        wait = self.waiters[waiter]
+        if not wait.limiter.cancel(wait):
+            return "too_late"
+        self.pending.remove(waiter)
+        return wait.status
+
+    def do_close(self, name):
+        self.limiter(name).close()
+        return "ok"
+
+    def do_reserve(self, name, *words):
+        options = read_options(words)
+        reservation = self.limiter(name).reserve(int(options.get("cost", 1)), number(options, "max_wait", NEVER))
+        if reservation.status != GRANTED:
+            return reservation.status
+        if "as" in options:
+            self.kept[options["as"]] = reservation
+        return f"{GRANTED} wait={reservation.wait}"
+
+    def do_unreserve(self, name, kept):
+        reservation = self.kept_as(kept)
+        del self.kept[kept]
+        return "credited" if self.limiter(name).cancel_reservation(reservation) else "not_credited"
+
+    def do_waiting(self, name):
+        return "ok " + figures(self.limiter(name), ("waiting", "timed_out", "cancelled"))
 
     def do_refund(self, name, kept, *words):
         self.limiter(name).refund(*self.key(name, read_options(words)), self.kept_as(kept))
@@ -199,6 +267,10 @@ def figures(limiter, names):
     return " ".join(f"{name}={getattr(limiter, name)}" for name in names)
 
 
+def number(options, name, otherwise=None):
+    return int(options[name]) if name in options else otherwise
+
+
 def read_options(words):
     return dict(word.split("=", 1) for word in words)
 
@@ -240,7 +312,7 @@ def transcript(path):
     """The lines that a driver prints for one file."""
     yield f"file {Path(path).name}"
     interpreter = None
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").split("\n"), start=1):
+    for line_number, line in enumerate(Path(path).read_text(encoding="utf-8").split("\n"), start=1):
         command = line.strip()
         if not command or command.startswith("#"):
             continue
@@ -249,9 +321,10 @@ def transcript(path):
             yield command
             continue
         try:
-            yield f"{number} {interpreter.run(command)}"
+            for answer in (interpreter.run(command), *interpreter.told()):
+                yield f"{line_number} {answer}"
         except (ScriptFault, KeyError, ValueError, TypeError) as fault:
-            raise ScriptFault(f"{path}:{number}: {command}: {fault}") from fault
+            raise ScriptFault(f"{path}:{line_number}: {command}: {fault}") from fault
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ calls whose answer hangs on less than that, so that every status and every numbe
 import copy
 from contextlib import contextmanager
 from fractions import Fraction
-from math import ceil, gcd
+from math import ceil, gcd, inf
 
 from budgets import ALLOWED, BUDGETS, TokenBucket
 from keyed import SLOTS, SMALL_TABLE_KEYS, KeyedRateLimiter
 from model import RateLimiter
+from quota import MAX_COUNT
 
 # Beyond this, times that are rounded up to nanoseconds could differ by more than one.
 MOST_BLUR_NS = Fraction(9, 10)
@@ -124,12 +125,29 @@ class SharpLimiter(RateLimiter):
         return decision
 
     def reconfigure(self, quotas):
-        before = copy.deepcopy(self.budgets)
-        try:
-            super().reconfigure(quotas)
-        except Blurred:
-            self.budgets = before
-            raise
+        trial = copy.deepcopy(self)
+        RateLimiter.reconfigure(trial, quotas)
+        if self.line and not trial.is_exact():
+            raise Blurred
+        super().reconfigure(quotas)
+
+    def wait(self, cost, timeout=inf):
+        """Waits, and what is reserved, add up: so only where nothing is rounded."""
+        if not self.is_exact():
+            raise Blurred
+        return super().wait(cost, timeout)
+
+    def reserve(self, cost, max_wait=inf):
+        trial = copy.deepcopy(self)
+        reservation = RateLimiter.reserve(trial, cost, max_wait)
+        # Nor so long that it wouldn't fit into a core's word.
+        if not self.is_exact() or (reservation.wait or 0) > MAX_COUNT:
+            raise Blurred
+        return super().reserve(cost, max_wait)
+
+    def is_exact(self):
+        buckets = [budget for budget in self.budgets if isinstance(budget, TickedBucket)]
+        return all(bucket.doubt == bucket.early() == 0 for bucket in buckets)
 
     def views(self, budget):
         return budget.views(self.clock.now) if isinstance(budget, TickedBucket) else [budget]

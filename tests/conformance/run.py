@@ -1,7 +1,7 @@
 """Compares every language's driver with the golden transcripts, with the naive model and with one another.
 
-usage: python3 run.py [--driver LANG=COMMAND]... [--keyed LANG]... [--key-quotas LANG]... [--seed N] [--count 1000]
-                      [--update-golden]
+usage: python3 run.py [--driver LANG=COMMAND]... [--keyed LANG]... [--key-quotas LANG]... [--waiting LANG]... [--seed N]
+                      [--count 1000] [--update-golden]
 
 COMMAND is split as a shell does and gets all vector files as arguments; each driver runs once. On hand-written vectors
 all drivers and the model must print the golden transcripts. On random scripts all drivers must print the same, and the
@@ -9,7 +9,8 @@ same as the model but for 1 ns in retry_after and reset_after: a core counts in 
 
 What has keys (vectors/keyed/ and random scripts) goes to the drivers of the languages that are named by --keyed. The
 others must fail on it: a driver that has learnt all of it and isn't named is a failure, so none is forgotten. In the
-same way the files of KEY_QUOTA_VECTORS, and random scripts of that kind, go to those that are named by --key-quotas.
+same way the files of KEY_QUOTA_VECTORS, and random scripts of that kind, go to those that are named by --key-quotas,
+and what waits (vectors/waiting/) to those of --waiting.
 """
 
 import argparse
@@ -23,11 +24,11 @@ from pathlib import Path
 
 from interpreter import transcript
 from random_keyed import KEY_QUOTA_KINDS, KEYED_KINDS
-from random_scripts import write_scripts
+from random_scripts import KINDS, write_scripts
+from random_waiting import WAITING_KINDS
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 GOLDEN = VECTORS / "golden"
-KEYED = "keyed"
 KEY_QUOTA_VECTORS = ("key_quotas.txt", "top_denied.txt", "keyed_hold_times.txt")
 TIMEOUT_SECONDS = 300
 SHOWN_DIFFERENCES = 5
@@ -120,11 +121,16 @@ def run_driver(command, files):
     return transcripts, problems
 
 
-def all_vectors():
-    """Those without keys, those with, and those of KEY_QUOTA_VECTORS."""
-    keyed = sorted((VECTORS / KEYED).glob("*.txt"))
+def all_parts():
+    """Of each part the option that names who knows it (all know the first), its files, and its random scripts."""
+    keyed = sorted((VECTORS / "keyed").glob("*.txt"))
     quotas = [vector for vector in keyed if vector.name in KEY_QUOTA_VECTORS]
-    return sorted(VECTORS.glob("*.txt")), [vector for vector in keyed if vector not in quotas], quotas
+    return (
+        (None, sorted(VECTORS.glob("*.txt")), KINDS),
+        ("keyed", [vector for vector in keyed if vector not in quotas], KEYED_KINDS),
+        ("key_quotas", quotas, KEY_QUOTA_KINDS),
+        ("waiting", sorted((VECTORS / "waiting").glob("*.txt")), WAITING_KINDS),
+    )
 
 
 def golden_of(vector):
@@ -195,8 +201,8 @@ def check_not_named(report, option, vectors, drivers):
         transcripts, problems = run_driver(command, vectors)
         known = [vector for vector in vectors if transcripts.get(vector.name) == read_golden(vector)]
         knows = not problems or len(known) == len(vectors)
-        report.check(f"{language} isn't named by {option}", ["but its driver knows its scripts"] if knows else [])
-        print(f"{language}: not named by {option}; {len(known)} of {len(vectors)} of its files pass", flush=True)
+        report.check(f"{language} isn't named by --{option}", ["but its driver knows its scripts"] if knows else [])
+        print(f"{language}: not named by --{option}; {len(known)} of {len(vectors)} of its files pass", flush=True)
 
 
 def driver_option(text):
@@ -213,33 +219,30 @@ def main():
     arguments.add_argument(
         "--key-quotas", action="append", default=[], metavar="LANG", help="and quotas of single keys"
     )
+    arguments.add_argument("--waiting", action="append", default=[], metavar="LANG", help="whose driver waits")
     arguments.add_argument("--seed", type=int, default=int(time.time()))
     arguments.add_argument("--count", type=int, default=1000, help="random scripts, and as many keyed ones")
     arguments.add_argument("--update-golden", action="store_true", help="write the golden transcripts from the model")
     given = arguments.parse_args()
-    unknown = {*given.keyed, *given.key_quotas} - {language for language, _ in given.driver}
+    drivers = dict(given.driver)
+    unknown = {*given.keyed, *given.key_quotas, *given.waiting} - drivers.keys()
     if unknown:
-        arguments.error(f"--keyed or --key-quotas without a --driver: {', '.join(sorted(unknown))}")
-    plain, keyed, key_quotas = all_vectors()
+        arguments.error(f"--keyed, --key-quotas or --waiting without a --driver: {', '.join(sorted(unknown))}")
+    parts = all_parts()
+    vectors = [vector for _, files, _ in parts for vector in files]
     if given.update_golden:
-        update_golden([*plain, *keyed, *key_quotas])
+        update_golden(vectors)
     print(f"{given.count} random scripts; the same again with --seed {given.seed} --count {given.count}")
     report = Report()
-    check_model(report, [*plain, *keyed, *key_quotas])
-    parts = (
-        ("--keyed", given.keyed, keyed, KEYED_KINDS),
-        ("--key-quotas", given.key_quotas, key_quotas, KEY_QUOTA_KINDS),
-    )
+    check_model(report, vectors)
     with tempfile.TemporaryDirectory() as folder:
-        random_file = Path(folder) / "random.txt"
-        write_scripts(random_file, given.seed, given.count)
-        compare(report, plain, given.driver, random_file)
-        for option, languages, vectors, kinds in parts:
-            random_file = Path(folder) / f"random_{option.strip('-').replace('-', '_')}.txt"
+        for option, files, kinds in parts:
+            named = getattr(given, option) if option else drivers
+            random_file = Path(folder) / (f"random_{option}.txt" if option else "random.txt")
             write_scripts(random_file, given.seed, given.count, kinds)
-            compare(report, vectors, [driver for driver in given.driver if driver[0] in languages], random_file)
-            not_named = [driver for driver in given.driver if driver[0] not in languages]
-            check_not_named(report, option, vectors, not_named)
+            compare(report, files, [driver for driver in given.driver if driver[0] in named], random_file)
+            not_named = [driver for driver in given.driver if driver[0] not in named]
+            check_not_named(report, option, files, not_named)
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed else 0
 

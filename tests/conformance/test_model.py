@@ -7,6 +7,7 @@ import sys
 import unittest
 from contextlib import redirect_stdout
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 
 from interpreter import Interpreter, ScriptFault
@@ -14,6 +15,7 @@ from model import Clock
 from quota import Mistake, Quota, parse_list
 from random_keyed import KEY_QUOTA_KINDS, KEYED_KINDS
 from random_scripts import scripts
+from random_waiting import WAITING_KINDS
 from resolution import Blurred, ExactLimiter, SharpKeyedLimiter, SharpLimiter
 from run import GOLDEN, Report, check_not_named, differences, equal, equal_within_1_ns
 
@@ -206,19 +208,27 @@ class RandomScriptsTest(unittest.TestCase):
         self.assertEqual(list(scripts(5, 20)), list(scripts(5, 20)))
         self.assertNotEqual(list(scripts(5, 20)), list(scripts(6, 20)))
         self.assertEqual(list(scripts(5, 20, KEYED_KINDS)), list(scripts(5, 20, KEYED_KINDS)))
+        self.assertEqual(list(scripts(5, 20, WAITING_KINDS)), list(scripts(5, 20, WAITING_KINDS)))
 
     def test_they_reach_every_command_status_and_mistake(self):
         seen = set()
-        for line in (*scripts(1, 300), *scripts(1, 300, KEYED_KINDS), *scripts(1, 100, KEY_QUOTA_KINDS)):
+        kinds = (scripts(1, 300), *(scripts(1, 300, kinds) for kinds in (KEYED_KINDS, KEY_QUOTA_KINDS, WAITING_KINDS)))
+        for line in chain.from_iterable(kinds):
             if line.startswith("script "):
                 world = Interpreter()
                 continue
             answer = world.run(line).split()
             seen |= {line.split()[0], answer[0], " ".join(answer[:2])}
+            seen |= {f"W {told.split()[1]}" for told in world.told()}
         for verb in (name.removeprefix("do_") for name in dir(Interpreter) if name.startswith("do_")):
             self.assertIn(verb, seen)
         for status in ("allowed", "refused", "denied", "exceeds_capacity", "keys_full"):
             self.assertIn(status, seen)
+        for status in ("granted", "pending", "timed_out", "queue_full", "closed", "cancelled", "too_late"):
+            self.assertIn(status, seen)
+        for status in ("granted", "timed_out", "exceeds_capacity", "closed"):
+            self.assertIn(f"W {status}", seen)
+        self.assertLessEqual({"credited", "not_credited"}, seen)
         for argument in (
             "limit",
             "period",
@@ -234,6 +244,7 @@ class RandomScriptsTest(unittest.TestCase):
             "max_keys",
             "address",
             "prefix",
+            "max_waiters",
         ):
             self.assertIn(f"error {argument}", seen)
 
@@ -267,7 +278,7 @@ class NamedTest(unittest.TestCase):
         report = Report()
         vector = VECTORS / "keyed" / "keys.txt"
         with redirect_stdout(StringIO()):
-            check_not_named(report, "--keyed", [vector], [("other", command)])
+            check_not_named(report, "keyed", [vector], [("other", command)])
         return report.failed
 
     def test_a_driver_that_knows_keys_must_be_named(self):

@@ -1,5 +1,7 @@
 //! Runs conformance scripts (`docs/design.md`, §12) and prints their transcript. Arguments: the files.
 
+mod waiting;
+
 use std::collections::HashMap;
 use std::error::Error;
 use std::path::Path;
@@ -7,8 +9,9 @@ use std::time::Duration;
 use tidegate::{
     Algorithm, Anchor, ConcurrencyLimiter, ConcurrencyOptions, Decision, IntoQuotas, KeyedConcurrencyLimiter,
     KeyedConcurrencyOptions, KeyedRateLimiter, KeyedRateOptions, ManualClock, NEVER_NS, Quota, RateLimiter,
-    RawKeyedPermit, RawPermit, Stats, Status, ip_key, key_of,
+    RateOptions, RawKeyedPermit, RawPermit, Reservation, Stats, Status, ip_key, key_of,
 };
+use waiting::{Waits, reserve};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -33,6 +36,8 @@ struct Script {
     decisions: HashMap<String, Decision>,
     /// Each with the name of its limiter.
     permits: HashMap<String, (String, Held)>,
+    reservations: HashMap<String, Reservation>,
+    waits: Waits,
 }
 
 fn main() -> Result<()> {
@@ -48,11 +53,11 @@ fn main() -> Result<()> {
                     println!("script {name}");
                     script = Script::default();
                 }
-                _ => println!(
-                    "{} {}",
-                    index + 1,
-                    script.answer(&words).map_err(|fault| format!("{path}:{line}: {fault}"))?
-                ),
+                _ => {
+                    for answer in script.answers(&words).map_err(|fault| format!("{path}:{line}: {fault}"))? {
+                        println!("{} {answer}", index + 1);
+                    }
+                }
             }
         }
     }
@@ -60,7 +65,19 @@ fn main() -> Result<()> {
 }
 
 impl Script {
-    /// The answer to one command; a mistake that the library names is an answer too.
+    /// The answer to one command, and the waits that it ended.
+    fn answers(&mut self, words: &[&str]) -> Result<Vec<String>> {
+        let mut answers = vec![self.answer(words)?];
+        for ended in self.waits.ended()? {
+            answers.push(format!("{} {}", ended.name, ended.said));
+            if let Some((limiter, permit)) = ended.permit {
+                self.permits.insert(ended.name, (limiter, Held::Plain(Some(permit))));
+            }
+        }
+        Ok(answers)
+    }
+
+    /// A mistake that the library names is an answer too.
     fn answer(&mut self, words: &[&str]) -> Result<String> {
         self.run(words).or_else(|fault| match fault.downcast::<tidegate::Error>() {
             Ok(mistake) => Ok(format!("error {}", mistake.argument())),
@@ -91,6 +108,37 @@ impl Script {
             [verb @ ("try" | "decide" | "peek"), name, ref rest @ ..] => {
                 let cost = value(rest, "cost").map_or(Ok(1), str::parse)?;
                 return self.ask(verb, name, key_in(rest), cost, value(rest, "as"));
+            }
+            ["wait", waiter, name, ref rest @ ..] => return self.wait(waiter, name, rest),
+            ["cancel", waiter] => {
+                let limiter = self.limiters.get(self.waits.limiter_of(waiter)?).ok_or("no such limiter")?;
+                return Ok(self.waits.cancel(waiter, limiter)?.to_owned());
+            }
+            ["close", name] => self.concurrency(name)?.close(),
+            ["waiting", name] => {
+                let Stats { waiting, timed_out, cancelled, .. } = match self.limiter(name)? {
+                    Limiter::Rate(limiter) => limiter.stats(),
+                    Limiter::Concurrency(limiter) => limiter.stats(),
+                    _ => return Err("no such limiter without keys".into()),
+                };
+                return Ok(format!("ok waiting={waiting} timed_out={timed_out} cancelled={cancelled}"));
+            }
+            ["reserve", name, ref rest @ ..] => {
+                return match reserve(self.rate(name)?, rest)? {
+                    Ok(reservation) => {
+                        let answer = format!("granted wait={}", reservation.wait_ns);
+                        if let Some(id) = value(rest, "as") {
+                            self.reservations.insert(id.to_owned(), reservation);
+                        }
+                        Ok(answer)
+                    }
+                    Err(status) => Ok(status.name().to_owned()),
+                };
+            }
+            ["unreserve", name, id] => {
+                let reservation = self.reservations.remove(id).ok_or("no such reservation")?;
+                let credited = self.rate(name)?.cancel_reservation(reservation)?;
+                return Ok(if credited { "credited" } else { "not_credited" }.to_owned());
             }
             ["many", name, keys, ref rest @ ..] => {
                 let keys = listed(value(&[keys], "keys").ok_or("keys")?);
@@ -152,7 +200,11 @@ impl Script {
     /// Keyed if there is `max_keys=`.
     fn rate_limiter(&self, quotas: impl IntoQuotas, words: &[&str]) -> Result<Limiter> {
         let Some(max_keys) = value(words, "max_keys") else {
-            return Ok(Limiter::Rate(Box::new(RateLimiter::with_clock(quotas, &self.clock)?)));
+            let mut options = RateOptions::new().clock(&self.clock);
+            if let Some(max_waiters) = value(words, "max_waiters") {
+                options = options.max_waiters(max_waiters.parse()?);
+            }
+            return Ok(Limiter::Rate(Box::new(options.build(quotas)?)));
         };
         let mut options = KeyedRateOptions::new().max_keys(max_keys.parse()?).clock(&self.clock);
         if let Some(name) = value(words, "when_full") {
@@ -171,7 +223,10 @@ impl Script {
             let options = KeyedConcurrencyOptions::new().max_keys(max_keys.parse()?).track_hold_time(tracked);
             return Ok(Limiter::KeyedConcurrency(Box::new(options.clock(&self.clock).build(limit)?)));
         }
-        let options = ConcurrencyOptions::new().track_hold_time(tracked).clock(&self.clock);
+        let mut options = ConcurrencyOptions::new().track_hold_time(tracked).clock(&self.clock);
+        if let Some(max_waiters) = value(words, "max_waiters") {
+            options = options.max_waiters(max_waiters.parse()?);
+        }
         Ok(Limiter::Concurrency(Box::new(options.build(limit)?)))
     }
 
@@ -202,6 +257,15 @@ impl Script {
             self.decisions.insert(id.to_owned(), decision);
         }
         Ok(figures)
+    }
+
+    fn wait(&mut self, waiter: &str, name: &str, words: &[&str]) -> Result<String> {
+        let limiter = self.limiters.get(name).ok_or("no such limiter")?;
+        let (said, permit) = self.waits.wait(waiter, (name, limiter), words)?;
+        if permit.is_some() {
+            self.permits.insert(waiter.to_owned(), (name.to_owned(), Held::Plain(permit)));
+        }
+        Ok(said.to_owned())
     }
 
     fn keep(&mut self, name: &str, id: Option<&str>, admitted: bool, held: Held) -> String {
@@ -288,6 +352,20 @@ impl Script {
                 }
                 Ok(text)
             }
+        }
+    }
+
+    fn rate(&self, name: &str) -> Result<&RateLimiter> {
+        match self.limiter(name)? {
+            Limiter::Rate(limiter) => Ok(limiter),
+            _ => Err("no such rate limiter".into()),
+        }
+    }
+
+    fn concurrency(&self, name: &str) -> Result<&ConcurrencyLimiter> {
+        match self.limiter(name)? {
+            Limiter::Concurrency(limiter) => Ok(limiter),
+            _ => Err("no such concurrency limiter".into()),
         }
     }
 
