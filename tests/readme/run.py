@@ -1,4 +1,4 @@
-"""Runs every code block of the README and docs/keyed.md as pasted: each must end well and say that work may go ahead.
+"""Runs every code block of PAGES as pasted: each must end well and say that work may go ahead.
 
 One that serves is asked by two clients until it refuses, and ended.
 
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "docs/keyed.md")
+PAGES = ("README.md", "docs/keyed.md", "docs/waiting.md")
 WORK = ROOT / "build" / "readme"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # The language of LANGS that a block's tag stands for.
