@@ -153,6 +153,23 @@ impl ConcurrencyLimiter {
         timeout: Option<Duration>,
         listener: impl Fn(Event<RawPermit>) + Send + Sync + 'static,
     ) -> Result<Started<RawPermit>, Error> {
+        self.acquire_by_noted_ticket(permits, timeout, |_, _| {}, listener)
+    }
+
+    /// [`acquire_by_ticket`](Self::acquire_by_ticket) for listeners that want the ticket. One may be called before this returns, and
+    /// finds it where `note` has put it, which is called before, with the ticket and `wake_after_ns`, while a lock is held: it must do
+    /// no more than that.
+    ///
+    /// # Errors
+    ///
+    /// If permits is not 1 … 2⁵³−1.
+    pub fn acquire_by_noted_ticket(
+        &self,
+        permits: u64,
+        timeout: Option<Duration>,
+        note: impl FnOnce(Ticket, u64),
+        listener: impl Fn(Event<RawPermit>) + Send + Sync + 'static,
+    ) -> Result<Started<RawPermit>, Error> {
         check_cost("permits", permits)?;
         if let Some(permit) = self.take_free(permits) {
             return Ok(Started::Granted(permit));
@@ -162,7 +179,7 @@ impl ConcurrencyLimiter {
             let blank = shared.permit(permits, 0);
             move |acquired_at_ns| RawPermit { acquired_at_ns, ..blank }
         };
-        Ok(shared.desk.start(shared, Request::new(permits, timeout), permit, listener))
+        Ok(shared.desk.start(shared, Request::new(permits, timeout), permit, note, listener))
     }
 
     /// After how long a wait by ticket is to be polled again, in ns; [`NEVER_NS`](crate::NEVER_NS) if it will be told, and `None` if it

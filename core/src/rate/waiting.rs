@@ -119,12 +119,29 @@ impl RateLimiter {
         timeout: Option<Duration>,
         listener: impl Fn(Event<()>) + Send + Sync + 'static,
     ) -> Result<Started<()>, Error> {
+        self.acquire_by_noted_ticket(cost, timeout, |_, _| {}, listener)
+    }
+
+    /// [`acquire_by_ticket`](Self::acquire_by_ticket) for listeners that want the ticket. One may be called before this returns, and
+    /// finds it where `note` has put it, which is called before, with the ticket and `wake_after_ns`, while a lock is held: it must do
+    /// no more than that.
+    ///
+    /// # Errors
+    ///
+    /// If cost is not 1 … 2⁵³−1.
+    pub fn acquire_by_noted_ticket(
+        &self,
+        cost: u64,
+        timeout: Option<Duration>,
+        note: impl FnOnce(Ticket, u64),
+        listener: impl Fn(Event<()>) + Send + Sync + 'static,
+    ) -> Result<Started<()>, Error> {
         check_cost("cost", cost)?;
         if self.shared.take_free(cost) {
             return Ok(Started::Granted(()));
         }
         let shared = &*self.shared;
-        Ok(shared.desk.start(shared, Request::new(cost, timeout), |_| (), listener))
+        Ok(shared.desk.start(shared, Request::new(cost, timeout), |_| (), note, listener))
     }
 
     /// After how long a wait by ticket is to be polled again, in ns; [`NEVER_NS`](crate::NEVER_NS) if it will be told, and `None` if it

@@ -143,10 +143,25 @@ impl Desk {
 
     /// Takes at once, or waits.
     pub(crate) fn enter(&self, source: &impl Source, request: Request, notify: Notify) -> Entered {
+        self.enter_noting(source, request, notify, |_, _| {})
+    }
+
+    /// [`enter`](Self::enter) that hands a wait's ticket, and after how long to look again, to `note` before anybody can be told of its
+    /// end: with the lock held.
+    pub(crate) fn enter_noting(
+        &self,
+        source: &impl Source,
+        request: Request,
+        notify: Notify,
+        note: impl FnOnce(Ticket, u64),
+    ) -> Entered {
         let mut notices = Notices::default();
         let mut queue = self.open(source);
         grant(&mut queue, source, &mut notices);
         let entered = self.enter_locked(&mut queue, source, request, notify);
+        if let Entered::Pending(ticket, wake_after_ns) = entered {
+            note(ticket, wake_after_ns);
+        }
         conclude(&mut queue, source, &mut notices);
         drop(queue);
         notices.deliver();

@@ -23,12 +23,14 @@ pub enum Started<T> {
 }
 
 impl Desk {
-    /// `granted` makes what the listener gets, from the time as of which it was granted.
+    /// `granted` makes what the listener gets, from the time as of which it was granted; `note` is as for
+    /// [`enter_noting`](Self::enter_noting).
     pub(crate) fn start<T>(
         &self,
         source: &impl Source,
         request: Request,
         granted: impl Fn(u64) -> T + Send + Sync + Clone + 'static,
+        note: impl FnOnce(Ticket, u64),
         listener: impl Fn(Event<T>) + Send + Sync + 'static,
     ) -> Started<T> {
         let later = granted.clone();
@@ -39,7 +41,7 @@ impl Desk {
                 Event::PollAgain => Event::PollAgain,
             });
         });
-        match self.enter(source, request, Notify::Listener(listener)) {
+        match self.enter_noting(source, request, Notify::Listener(listener), note) {
             Entered::Granted(at_ns) => Started::Granted(granted(at_ns)),
             Entered::Refused(status) => Started::Refused(status),
             Entered::Pending(ticket, wake_after_ns) => Started::Pending { ticket, wake_after_ns },
