@@ -16,6 +16,7 @@ use crate::border::{
 };
 use crate::layout::layout;
 use crate::object::{tidegate_clock, tidegate_concurrency_limiter};
+use crate::waiting::max_waiters;
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidegate_core::{ConcurrencyLimiter, ConcurrencyOptions, RawPermit, Status};
@@ -27,6 +28,9 @@ pub const TIDEGATE_CONCURRENCY_LIMIT_ZERO: u32 = 1;
 /// each. since 1
 pub const TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME: u32 = 2;
 
+/// Flag of tidegate_concurrency_limiter_options: nobody may wait. since 1
+pub const TIDEGATE_CONCURRENCY_NO_WAITERS: u32 = 4;
+
 /// How to make a concurrency limiter. 64 bytes. since 1
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -37,10 +41,13 @@ pub struct tidegate_concurrency_limiter_options {
     pub flags: u32,
     /// How many permits may be out at once: 1 to 2147483647, or 0 with TIDEGATE_CONCURRENCY_LIMIT_ZERO.
     pub limit: u64,
-    /// The clock that hold times are measured on; NULL for the monotonic one.
+    /// The clock that timeouts and hold times are measured on; NULL for the monotonic one.
     pub clock: *const tidegate_clock,
+    /// How many may wait at once: 1 to TIDEGATE_MAX_WAITERS; 0 for as many, or, with TIDEGATE_CONCURRENCY_NO_WAITERS, for
+    /// none.
+    pub max_waiters: u64,
     /// All 0.
-    pub reserved: [u64; 5],
+    pub reserved: [u64; 4],
 }
 
 layout! { tidegate_concurrency_limiter_options: 64 {
@@ -48,7 +55,8 @@ layout! { tidegate_concurrency_limiter_options: 64 {
     flags: 4,
     limit: 8,
     clock: 16,
-    reserved: 24,
+    max_waiters: 24,
+    reserved: 32,
 } }
 
 // SAFETY: integers and a pointer, which fill 64 bytes.
@@ -75,6 +83,16 @@ layout! { tidegate_permit: 32 {
     process: 24,
 } }
 
+impl tidegate_permit {
+    pub(crate) const NOTHING: Self = Self { limiter_id: 0, permits: 0, acquired_at_ns: 0, process: 0 };
+}
+
+impl From<RawPermit> for tidegate_permit {
+    fn from(RawPermit { limiter_id, permits, acquired_at_ns, process }: RawPermit) -> Self {
+        Self { limiter_id, permits, acquired_at_ns, process: process.into() }
+    }
+}
+
 /// The largest limit. The core has the last word; this is for the text that names the flag.
 pub(crate) const MAX_LIMIT: u64 = 2147483647;
 
@@ -84,12 +102,16 @@ pub(crate) const MAX_LIMIT: u64 = 2147483647;
 unsafe fn build(options: *const tidegate_concurrency_limiter_options) -> Result<ConcurrencyLimiter, Mistake> {
     // SAFETY: as the caller vouches.
     let (options, _) = unsafe { sized(options, "options") }?;
-    check_flags(options.flags, TIDEGATE_CONCURRENCY_LIMIT_ZERO | TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME)?;
+    let known =
+        TIDEGATE_CONCURRENCY_LIMIT_ZERO | TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME | TIDEGATE_CONCURRENCY_NO_WAITERS;
+    check_flags(options.flags, known)?;
     check_reserved(&options.reserved)?;
     let zero = options.flags & TIDEGATE_CONCURRENCY_LIMIT_ZERO != 0;
     check_limit(options.limit, MAX_LIMIT, zero, "TIDEGATE_CONCURRENCY_LIMIT_ZERO")?;
     let track = options.flags & TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME != 0;
-    let mut settings = ConcurrencyOptions::new().track_hold_time(track);
+    let nobody_waits = options.flags & TIDEGATE_CONCURRENCY_NO_WAITERS != 0;
+    let max_waiters = max_waiters(options.max_waiters, nobody_waits, "TIDEGATE_CONCURRENCY_NO_WAITERS")?;
+    let mut settings = ConcurrencyOptions::new().track_hold_time(track).max_waiters(max_waiters);
     if !options.clock.is_null() {
         // SAFETY: as the caller vouches.
         settings = settings.clock(&unsafe { object(options.clock, "clock") }?.clock);
@@ -128,8 +150,8 @@ pub unsafe extern "C" fn tidegate_concurrency_limiter_new(
 /// If allowed, `*permit_out` holds them until they are released by tidegate_concurrency_limiter_release(). If refused, it
 /// is written too, as a permit that holds nothing. Permits of a limiter that is freed are gone with it.
 ///
-/// Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED, always so while the limit is 0; TIDEGATE_EXCEEDS_CAPACITY if `permits` is
-/// more than the limit; TIDEGATE_ERROR_COST.
+/// Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED, always so while the limit is 0 or anybody waits; TIDEGATE_EXCEEDS_CAPACITY if
+/// `permits` is more than the limit; TIDEGATE_CLOSED; TIDEGATE_ERROR_COST.
 ///
 /// since 1
 #[unsafe(no_mangle)]
@@ -143,12 +165,11 @@ pub unsafe extern "C" fn tidegate_concurrency_limiter_try_acquire(
         let limiter = unsafe { object(limiter, "limiter") }?;
         let permit_out = checked(permit_out, "permit_out")?;
         let (status, permit) = match limiter.0.try_acquire_raw(permits)? {
-            Ok(permit) => (Status::Allowed, permit),
-            Err(status) => (status, RawPermit { limiter_id: 0, permits: 0, acquired_at_ns: 0, process: 0 }),
+            Ok(permit) => (Status::Allowed, permit.into()),
+            Err(status) => (status, tidegate_permit::NOTHING),
         };
-        let RawPermit { limiter_id, permits, acquired_at_ns, process } = permit;
         // SAFETY: the header asks for a place to write to.
-        unsafe { permit_out.write(tidegate_permit { limiter_id, permits, acquired_at_ns, process: process.into() }) };
+        unsafe { permit_out.write(permit) };
         Ok(status)
     })
 }
@@ -160,7 +181,7 @@ pub unsafe extern "C" fn tidegate_concurrency_limiter_try_acquire(
 /// come back than are out.
 ///
 /// Returns TIDEGATE_OK; TIDEGATE_ERROR_PERMIT if the permit holds nothing, is of another limiter, or more would come back
-/// than are out.
+/// than are out; TIDEGATE_ERROR_FORKED if it was taken before a fork, by the parent.
 ///
 /// since 1
 #[unsafe(no_mangle)]
@@ -236,7 +257,8 @@ pub unsafe extern "C" fn tidegate_concurrency_limiter_in_flight(
     guard(|| unsafe { tell(limiter, ConcurrencyLimiter::in_flight, in_flight_out, "in_flight_out") })
 }
 
-/// How many permits could be taken now; 0 while more are out than a lowered limit. Returns TIDEGATE_OK.
+/// How many permits could be taken now; 0 while anybody waits, or more are out than a lowered limit, or it is closed.
+/// Returns TIDEGATE_OK.
 ///
 /// since 1
 #[unsafe(no_mangle)]

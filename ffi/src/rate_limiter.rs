@@ -19,8 +19,12 @@ use crate::border::{
 };
 use crate::layout::layout;
 use crate::object::{tidegate_clock, tidegate_rate_limiter};
+use crate::waiting::max_waiters;
 use std::ffi::c_char;
-use tidegate_core::{Clock, IntoQuotas, RateLimiter, Status};
+use tidegate_core::{IntoQuotas, RateOptions, Status};
+
+/// Flag of tidegate_rate_limiter_options: nobody may wait. since 1
+pub const TIDEGATE_RATE_NO_WAITERS: u32 = 1;
 
 /// How to make a rate limiter. 64 bytes. since 1
 #[repr(C)]
@@ -28,49 +32,55 @@ use tidegate_core::{Clock, IntoQuotas, RateLimiter, Status};
 pub struct tidegate_rate_limiter_options {
     /// sizeof(tidegate_rate_limiter_options).
     pub struct_size: u32,
-    /// 0: there are none yet.
+    /// 0 or TIDEGATE_RATE_NO_WAITERS.
     pub flags: u32,
     /// The clock to go by; NULL for the monotonic one.
     pub clock: *const tidegate_clock,
+    /// How many may wait at once: 1 to TIDEGATE_MAX_WAITERS; 0 for as many, or, with TIDEGATE_RATE_NO_WAITERS, for none.
+    pub max_waiters: u64,
     /// All 0.
-    pub reserved: [u64; 6],
+    pub reserved: [u64; 5],
 }
 
 layout! { tidegate_rate_limiter_options: 64 {
     struct_size: 0,
     flags: 4,
     clock: 8,
-    reserved: 16,
+    max_waiters: 16,
+    reserved: 24,
 } }
 
 // SAFETY: integers and a pointer, which fill 64 bytes.
 unsafe impl Sized32 for tidegate_rate_limiter_options {}
 
-/// The clock that the options name.
+/// What the options say.
 ///
 /// # Safety
 ///
 /// `options` is NULL or may be read for as many bytes as it says, and its clock is NULL or a live handle.
-unsafe fn clock_of(options: *const tidegate_rate_limiter_options) -> Result<Clock, Mistake> {
+unsafe fn settings_of(options: *const tidegate_rate_limiter_options) -> Result<RateOptions, Mistake> {
     if options.is_null() {
-        return Ok(Clock::monotonic());
+        return Ok(RateOptions::new());
     }
     // SAFETY: as the caller vouches.
     let (options, _) = unsafe { sized(options, "options") }?;
-    check_flags(options.flags, 0)?;
+    check_flags(options.flags, TIDEGATE_RATE_NO_WAITERS)?;
     check_reserved(&options.reserved)?;
-    if options.clock.is_null() {
-        return Ok(Clock::monotonic());
+    let nobody_waits = options.flags & TIDEGATE_RATE_NO_WAITERS != 0;
+    let max_waiters = max_waiters(options.max_waiters, nobody_waits, "TIDEGATE_RATE_NO_WAITERS")?;
+    let mut settings = RateOptions::new().max_waiters(max_waiters);
+    if !options.clock.is_null() {
+        // SAFETY: as the caller vouches.
+        settings = settings.clock(&unsafe { object(options.clock, "clock") }?.clock);
     }
-    // SAFETY: as the caller vouches.
-    Ok(unsafe { object(options.clock, "clock") }?.clock.clone())
+    Ok(settings)
 }
 
 /// Builds a limiter, whatever its quotas were made from.
 ///
 /// # Safety
 ///
-/// As [`clock_of`]; `limiter_out` is NULL or may be written.
+/// As [`settings_of`]; `limiter_out` is NULL or may be written.
 pub(crate) unsafe fn build(
     quotas: impl IntoQuotas,
     options: *const tidegate_rate_limiter_options,
@@ -78,8 +88,7 @@ pub(crate) unsafe fn build(
 ) -> Result<Status, Mistake> {
     let limiter_out = checked(limiter_out, "limiter_out")?;
     // SAFETY: as the caller vouches.
-    let clock = unsafe { clock_of(options) }?;
-    let limiter = RateLimiter::with_clock(quotas, clock)?;
+    let limiter = unsafe { settings_of(options) }?.build(quotas)?;
     // SAFETY: checked above.
     unsafe { limiter_out.write(into_handle(tidegate_rate_limiter(limiter))) };
     Ok(Status::Allowed)
@@ -114,7 +123,7 @@ pub unsafe extern "C" fn tidegate_rate_limiter_parse(
     unsafe { guard_and_tell(error, error_size, body) }
 }
 
-/// Takes `cost` tokens if all can be had now. This is the fast way: it tells no figures.
+/// Takes `cost` tokens if all can be had now, and nobody waits. This is the fast way: it tells no figures.
 ///
 /// Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_ERROR_COST.
 ///

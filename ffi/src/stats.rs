@@ -10,13 +10,13 @@ use tidegate_core::{Stats, Status};
 /// tokens or permits. What does not apply is 0. since 1
 #[repr(C)]
 pub struct tidegate_stats {
-    /// Calls that were allowed.
+    /// Calls that were allowed, at once or after a wait.
     pub allowed: u64,
     /// Calls that were refused.
     pub denied: u64,
-    /// Waits that ran out of time; 0 in ABI 1.
+    /// Waits that outlasted their timeout, or would have, and so did not begin.
     pub timed_out: u64,
-    /// Waits that were cancelled; 0 in ABI 1.
+    /// Waits that were cancelled.
     pub cancelled: u64,
     /// The limit now (concurrency limiters).
     pub limit: u64,
@@ -24,7 +24,7 @@ pub struct tidegate_stats {
     pub in_flight: u64,
     /// Permits that could be taken now (concurrency limiters).
     pub available: u64,
-    /// Callers that wait now; 0 in ABI 1.
+    /// Callers that wait now.
     pub waiting: u64,
     /// Keys that were forgotten for new ones though they owed something (keyed rate limiters).
     pub evicted_live: u64,
@@ -69,12 +69,12 @@ impl From<Stats> for tidegate_stats {
         Self {
             allowed: stats.allowed,
             denied: stats.denied,
-            timed_out: 0,
-            cancelled: 0,
+            timed_out: stats.timed_out,
+            cancelled: stats.cancelled,
             limit: stats.limit,
             in_flight: stats.in_flight,
             available: stats.available,
-            waiting: 0,
+            waiting: stats.waiting,
             evicted_live: stats.evicted_live,
             released_ok: stats.released_ok,
             released_failed: stats.released_failed,

@@ -18,28 +18,28 @@ pub const TIDEGATE_DENIED: i32 = 1;
 /// Never: more was asked for than the limiter can ever hold. Nothing was taken. since 1
 pub const TIDEGATE_EXCEEDS_CAPACITY: i32 = 2;
 
-/// The wait outlasted, or would have outlasted, its timeout. Pinned for functions to come. since 1
+/// The wait outlasted, or would have outlasted, its timeout. since 1
 pub const TIDEGATE_TIMED_OUT: i32 = 3;
 
-/// The limiter is closed. Pinned for functions to come. since 1
+/// The limiter is closed. since 1
 pub const TIDEGATE_CLOSED: i32 = 4;
 
-/// As many callers wait as may. Pinned for functions to come. since 1
+/// As many callers wait as may. since 1
 pub const TIDEGATE_QUEUE_FULL: i32 = 5;
 
 /// No room for a new key (keyed limiters); nothing was taken. since 1
 pub const TIDEGATE_KEYS_FULL: i32 = 6;
 
-/// The wait was cancelled. Pinned for functions to come. since 1
+/// The wait was cancelled. since 1
 pub const TIDEGATE_CANCELLED: i32 = 7;
 
-/// The wait goes on. Pinned for functions to come. since 1
+/// The wait goes on. since 1
 pub const TIDEGATE_PENDING: i32 = 8;
 
-/// It is too late to cancel. Pinned for functions to come. since 1
+/// It is too late to cancel. since 1
 pub const TIDEGATE_TOO_LATE: i32 = 9;
 
-/// The wait may be due sooner than was said. Pinned for functions to come. since 1
+/// The wait may be due sooner than was said. since 1
 pub const TIDEGATE_POLL_AGAIN: i32 = 10;
 
 /// A pointer that must not be NULL is. since 1
@@ -60,10 +60,10 @@ pub const TIDEGATE_ERROR_COST: i32 = -5;
 /// A permit is spent, was never granted, or is of another limiter. since 1
 pub const TIDEGATE_ERROR_PERMIT: i32 = -6;
 
-/// A decision granted nothing, was refunded before, or is of another limiter or key. since 1
+/// A decision or reservation is of nothing, was given back before, or is of another limiter or key. since 1
 pub const TIDEGATE_ERROR_DECISION: i32 = -7;
 
-/// A ticket is stale or of another limiter. Pinned for functions to come. since 1
+/// A ticket is stale or of another limiter. since 1
 pub const TIDEGATE_ERROR_TICKET: i32 = -8;
 
 /// A pointer is not aligned for its type, or a length or max_keys is more than memory can hold. since 1
@@ -72,7 +72,7 @@ pub const TIDEGATE_ERROR_MEMORY: i32 = -9;
 /// The object cannot do that, such as a monotonic clock that is told the time. since 1
 pub const TIDEGATE_ERROR_UNSUPPORTED: i32 = -10;
 
-/// The object belongs to the parent process. Pinned for functions to come. since 1
+/// The object belongs to the parent process. since 1
 pub const TIDEGATE_ERROR_FORKED: i32 = -11;
 
 /// A fault inside the library, stopped at its border. The call may have had no effect; the library stays usable. since 1

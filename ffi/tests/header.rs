@@ -6,12 +6,15 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// The files of `src/`, in the order of a manual.
-const CHAPTERS: [&str; 14] = [
+const CHAPTERS: [&str; 17] = [
     "status",
     "object",
     "rate_limiter",
     "decision",
     "concurrency_limiter",
+    "waiting",
+    "ticket",
+    "reservation",
     "quota",
     "stats",
     "key",

@@ -220,18 +220,18 @@ static void unknown_options_are_errors_that_name_them(void) {
     REFUSED(tidegate_rate_limiter_new(&quota, 1, NULL, &out.rate, error, sizeof error), TIDEGATE_ERROR_OPTION);
     CHECK_TEXT(error, "reserved: got 9; allowed: 0");
 
-    tidegate_rate_limiter_options rate_options = {.struct_size = sizeof rate_options, .flags = 1};
+    tidegate_rate_limiter_options rate_options = {.struct_size = sizeof rate_options, .flags = 2};
     REFUSED(tidegate_rate_limiter_parse("1/s", 3, &rate_options, &out.rate, error, sizeof error),
             TIDEGATE_ERROR_OPTION);
-    CHECK_TEXT(error, "flags: got 0x1; allowed: 0");
+    CHECK_TEXT(error, "flags: got 0x2; allowed: bits of 0x1");
     rate_options.flags = 0;
-    rate_options.reserved[5] = 1;
+    rate_options.reserved[4] = 1;
     REFUSED(tidegate_rate_limiter_parse("1/s", 3, &rate_options, &out.rate, error, sizeof error),
             TIDEGATE_ERROR_OPTION);
 
-    tidegate_concurrency_limiter_options options = {.struct_size = sizeof options, .limit = 1, .flags = 4};
+    tidegate_concurrency_limiter_options options = {.struct_size = sizeof options, .limit = 1, .flags = 8};
     REFUSED(tidegate_concurrency_limiter_new(&options, &out.concurrency, error, sizeof error), TIDEGATE_ERROR_OPTION);
-    CHECK_TEXT(error, "flags: got 0x4; allowed: bits of 0x3");
+    CHECK_TEXT(error, "flags: got 0x8; allowed: bits of 0x7");
     options.flags = 0;
     options.reserved[0] = 1;
     REFUSED(tidegate_concurrency_limiter_new(&options, &out.concurrency, error, sizeof error), TIDEGATE_ERROR_OPTION);

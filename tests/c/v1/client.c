@@ -10,6 +10,11 @@ static int wrong;
 
 #define EXPECT(condition) ((condition) ? (void)0 : (void)(wrong++, printf("%d: not so: %s\n", __LINE__, #condition)))
 
+static void count_call(void *user_data, int32_t status, const tidegate_permit *permit) {
+    EXPECT(status == TIDEGATE_CANCELLED && permit == NULL);
+    ++*(int *)user_data;
+}
+
 int main(void) {
     char error[TIDEGATE_ERROR_SIZE];
     tidegate_clock *clock = NULL, *monotonic = NULL;
@@ -49,6 +54,21 @@ int main(void) {
     EXPECT(count == 1 && quotas[0].limit == 5 && quotas[0].algorithm == TIDEGATE_ALGORITHM_FIXED_WINDOW);
     tidegate_stats stats;
     EXPECT(tidegate_rate_limiter_stats(rate, &stats) == TIDEGATE_OK && stats.allowed == 3 && stats.denied == 0);
+    uint64_t figure = 0, ticket = 0, wake_after_ns = 0;
+    int calls = 0;
+    EXPECT(tidegate_rate_limiter_acquire(rate, 5, TIDEGATE_NEVER_NS) == TIDEGATE_ALLOWED);
+    EXPECT(tidegate_rate_limiter_acquire(rate, 1, 0) == TIDEGATE_TIMED_OUT);
+    EXPECT(tidegate_rate_limiter_acquire_async(rate, 1, 3000000000, count_call, &calls, &ticket, &wake_after_ns) ==
+           TIDEGATE_PENDING);
+    EXPECT(ticket != 0 && wake_after_ns == 2000000000);
+    EXPECT(tidegate_rate_limiter_waiting(rate, &figure) == TIDEGATE_OK && figure == 1);
+    EXPECT(tidegate_rate_limiter_poll(rate, ticket, &wake_after_ns) == TIDEGATE_PENDING && wake_after_ns == 2000000000);
+    EXPECT(tidegate_rate_limiter_cancel(rate, ticket) == TIDEGATE_OK && calls == 1);
+    EXPECT(tidegate_rate_limiter_cancel(rate, ticket) == TIDEGATE_TOO_LATE);
+    tidegate_reservation reservation;
+    EXPECT(tidegate_rate_limiter_reserve(other, 1, 0, &reservation) == TIDEGATE_ALLOWED && reservation.wait_ns == 0);
+    EXPECT(tidegate_rate_limiter_reserve(other, 1, TIDEGATE_NEVER_NS, &reservation) == TIDEGATE_ALLOWED);
+    EXPECT(tidegate_rate_limiter_cancel_reservation(other, &reservation) == TIDEGATE_OK && reservation.cost == 0);
     EXPECT(tidegate_rate_limiter_ref(rate) == rate);
     tidegate_rate_limiter_free(rate);
     tidegate_rate_limiter_free(rate);
@@ -62,7 +82,6 @@ int main(void) {
     };
     tidegate_concurrency_limiter *limiter = NULL;
     tidegate_permit permit;
-    uint64_t figure = 0;
     EXPECT(tidegate_concurrency_limiter_new(&concurrency, &limiter, error, sizeof error) == TIDEGATE_OK);
     EXPECT(tidegate_concurrency_limiter_try_acquire(limiter, 2, &permit) == TIDEGATE_ALLOWED && permit.permits == 2);
     EXPECT(tidegate_concurrency_limiter_set_limit(limiter, 3) == TIDEGATE_OK);
@@ -72,6 +91,17 @@ int main(void) {
     EXPECT(tidegate_clock_advance(clock, 5) == TIDEGATE_OK);
     EXPECT(tidegate_concurrency_limiter_release(limiter, &permit, 1) == TIDEGATE_OK && permit.permits == 0);
     EXPECT(tidegate_concurrency_limiter_stats(limiter, &stats) == TIDEGATE_OK && stats.hold_time_max_ns == 5);
+    EXPECT(tidegate_concurrency_limiter_acquire(limiter, 3, 1000, &permit) == TIDEGATE_ALLOWED && permit.permits == 3);
+    tidegate_permit none;
+    EXPECT(tidegate_concurrency_limiter_acquire_async(limiter, 1, TIDEGATE_NEVER_NS, count_call, &calls, &none, &ticket,
+                                                      &wake_after_ns) == TIDEGATE_PENDING);
+    EXPECT(none.permits == 0 && wake_after_ns == TIDEGATE_NEVER_NS);
+    EXPECT(tidegate_concurrency_limiter_waiting(limiter, &figure) == TIDEGATE_OK && figure == 1);
+    EXPECT(tidegate_concurrency_limiter_poll(limiter, ticket, &wake_after_ns) == TIDEGATE_PENDING);
+    EXPECT(tidegate_concurrency_limiter_cancel(limiter, ticket) == TIDEGATE_OK && calls == 2);
+    EXPECT(tidegate_concurrency_limiter_close(limiter) == TIDEGATE_OK);
+    EXPECT(tidegate_concurrency_limiter_acquire(limiter, 1, 0, &none) == TIDEGATE_CLOSED);
+    EXPECT(tidegate_concurrency_limiter_release(limiter, &permit, 1) == TIDEGATE_OK);
     EXPECT(tidegate_concurrency_limiter_ref(limiter) == limiter);
     tidegate_concurrency_limiter_free(limiter);
     tidegate_concurrency_limiter_free(limiter);

@@ -35,8 +35,8 @@
  *   return TIDEGATE_ERROR_NULL_POINTER for a pointer that must not be NULL, TIDEGATE_ERROR_MEMORY for one that is not
  *   aligned for its type, and TIDEGATE_ERROR_PANIC after a fault inside the library, which stays usable.
  * - Threads. Every function may be called from any thread at any time, also on one and the same object, except that an
- *   object must not be used once its last owner has freed it. No function waits for tokens or permits, and none
- *   calls back.
+ *   object must not be used once its last owner has freed it. No function keeps its thread waiting but the two that
+ *   end in `_limiter_acquire`; callbacks are what those of "Waiting without a thread" are given.
  * - Units. Times are whole nanoseconds and say so in their names, `_ns`. Tokens and permits are whole numbers from 1 to
  *   TIDEGATE_MAX_COST.
  * - Structs that the caller fills, but for tidegate_key, begin with `struct_size`, to be set to their sizeof; everything
@@ -81,28 +81,28 @@ extern "C" {
 /** Never: more was asked for than the limiter can ever hold. Nothing was taken. since 1 */
 #define TIDEGATE_EXCEEDS_CAPACITY 2
 
-/** The wait outlasted, or would have outlasted, its timeout. Pinned for functions to come. since 1 */
+/** The wait outlasted, or would have outlasted, its timeout. since 1 */
 #define TIDEGATE_TIMED_OUT 3
 
-/** The limiter is closed. Pinned for functions to come. since 1 */
+/** The limiter is closed. since 1 */
 #define TIDEGATE_CLOSED 4
 
-/** As many callers wait as may. Pinned for functions to come. since 1 */
+/** As many callers wait as may. since 1 */
 #define TIDEGATE_QUEUE_FULL 5
 
 /** No room for a new key (keyed limiters); nothing was taken. since 1 */
 #define TIDEGATE_KEYS_FULL 6
 
-/** The wait was cancelled. Pinned for functions to come. since 1 */
+/** The wait was cancelled. since 1 */
 #define TIDEGATE_CANCELLED 7
 
-/** The wait goes on. Pinned for functions to come. since 1 */
+/** The wait goes on. since 1 */
 #define TIDEGATE_PENDING 8
 
-/** It is too late to cancel. Pinned for functions to come. since 1 */
+/** It is too late to cancel. since 1 */
 #define TIDEGATE_TOO_LATE 9
 
-/** The wait may be due sooner than was said. Pinned for functions to come. since 1 */
+/** The wait may be due sooner than was said. since 1 */
 #define TIDEGATE_POLL_AGAIN 10
 
 /** A pointer that must not be NULL is. since 1 */
@@ -123,10 +123,10 @@ extern "C" {
 /** A permit is spent, was never granted, or is of another limiter. since 1 */
 #define TIDEGATE_ERROR_PERMIT -6
 
-/** A decision granted nothing, was refunded before, or is of another limiter or key. since 1 */
+/** A decision or reservation is of nothing, was given back before, or is of another limiter or key. since 1 */
 #define TIDEGATE_ERROR_DECISION -7
 
-/** A ticket is stale or of another limiter. Pinned for functions to come. since 1 */
+/** A ticket is stale or of another limiter. since 1 */
 #define TIDEGATE_ERROR_TICKET -8
 
 /** A pointer is not aligned for its type, or a length or max_keys is more than memory can hold. since 1 */
@@ -135,7 +135,7 @@ extern "C" {
 /** The object cannot do that, such as a monotonic clock that is told the time. since 1 */
 #define TIDEGATE_ERROR_UNSUPPORTED -10
 
-/** The object belongs to the parent process. Pinned for functions to come. since 1 */
+/** The object belongs to the parent process. since 1 */
 #define TIDEGATE_ERROR_FORKED -11
 
 /** A fault inside the library, stopped at its border. The call may have had no effect; the library stays usable. since 1 */
@@ -216,16 +216,21 @@ typedef struct tidegate_rate_limiter tidegate_rate_limiter;
  * one to TIDEGATE_MAX_QUOTAS quotas, joined by `;`. A limit of 0 refuses everything.
  */
 
+/** Flag of tidegate_rate_limiter_options: nobody may wait. since 1 */
+#define TIDEGATE_RATE_NO_WAITERS 1
+
 /** How to make a rate limiter. 64 bytes. since 1 */
 typedef struct tidegate_rate_limiter_options {
     /** sizeof(tidegate_rate_limiter_options). */
     uint32_t struct_size;
-    /** 0: there are none yet. */
+    /** 0 or TIDEGATE_RATE_NO_WAITERS. */
     uint32_t flags;
     /** The clock to go by; NULL for the monotonic one. */
     const tidegate_clock *clock;
+    /** How many may wait at once: 1 to TIDEGATE_MAX_WAITERS; 0 for as many, or, with TIDEGATE_RATE_NO_WAITERS, for none. */
+    uint64_t max_waiters;
     /** All 0. */
-    uint64_t reserved[6];
+    uint64_t reserved[5];
 } tidegate_rate_limiter_options;
 
 /**
@@ -248,13 +253,14 @@ int32_t tidegate_rate_limiter_parse(const char *text,
                                     size_t error_size);
 
 /**
- * Takes `cost` tokens if all can be had now. This is the fast way: it tells no figures.
+ * Takes `cost` tokens if all can be had now, and nobody waits. This is the fast way: it tells no figures.
  *
  * Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_ERROR_COST.
  *
  * since 1
  */
-int32_t tidegate_rate_limiter_try_acquire(const tidegate_rate_limiter *limiter, uint64_t cost);
+int32_t tidegate_rate_limiter_try_acquire(const tidegate_rate_limiter *limiter,
+                                          uint64_t cost);
 
 /**
  * Makes everything unspent again. Decisions from before can no longer be refunded to any effect.
@@ -420,6 +426,9 @@ int32_t tidegate_rate_limiter_refund(const tidegate_rate_limiter *limiter,
  */
 #define TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME 2
 
+/** Flag of tidegate_concurrency_limiter_options: nobody may wait. since 1 */
+#define TIDEGATE_CONCURRENCY_NO_WAITERS 4
+
 /** How to make a concurrency limiter. 64 bytes. since 1 */
 typedef struct tidegate_concurrency_limiter_options {
     /** sizeof(tidegate_concurrency_limiter_options). */
@@ -428,10 +437,15 @@ typedef struct tidegate_concurrency_limiter_options {
     uint32_t flags;
     /** How many permits may be out at once: 1 to 2147483647, or 0 with TIDEGATE_CONCURRENCY_LIMIT_ZERO. */
     uint64_t limit;
-    /** The clock that hold times are measured on; NULL for the monotonic one. */
+    /** The clock that timeouts and hold times are measured on; NULL for the monotonic one. */
     const tidegate_clock *clock;
+    /**
+     * How many may wait at once: 1 to TIDEGATE_MAX_WAITERS; 0 for as many, or, with TIDEGATE_CONCURRENCY_NO_WAITERS, for
+     * none.
+     */
+    uint64_t max_waiters;
     /** All 0. */
-    uint64_t reserved[5];
+    uint64_t reserved[4];
 } tidegate_concurrency_limiter_options;
 
 /**
@@ -445,8 +459,8 @@ typedef struct tidegate_permit {
     uint64_t permits;
     /** When, on the limiter's clock; 0 unless hold times are tracked. */
     uint64_t acquired_at_ns;
-    /** 0. */
-    uint64_t reserved;
+    /** In which process, counted by the forks that lie behind it: 0 where there are none. */
+    uint64_t process;
 } tidegate_permit;
 
 /**
@@ -469,8 +483,8 @@ int32_t tidegate_concurrency_limiter_new(const struct tidegate_concurrency_limit
  * If allowed, `*permit_out` holds them until they are released by tidegate_concurrency_limiter_release(). If refused, it
  * is written too, as a permit that holds nothing. Permits of a limiter that is freed are gone with it.
  *
- * Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED, always so while the limit is 0; TIDEGATE_EXCEEDS_CAPACITY if `permits` is
- * more than the limit; TIDEGATE_ERROR_COST.
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED, always so while the limit is 0 or anybody waits; TIDEGATE_EXCEEDS_CAPACITY if
+ * `permits` is more than the limit; TIDEGATE_CLOSED; TIDEGATE_ERROR_COST.
  *
  * since 1
  */
@@ -486,7 +500,7 @@ int32_t tidegate_concurrency_limiter_try_acquire(const tidegate_concurrency_limi
  * come back than are out.
  *
  * Returns TIDEGATE_OK; TIDEGATE_ERROR_PERMIT if the permit holds nothing, is of another limiter, or more would come back
- * than are out.
+ * than are out; TIDEGATE_ERROR_FORKED if it was taken before a fork, by the parent.
  *
  * since 1
  */
@@ -522,7 +536,8 @@ int32_t tidegate_concurrency_limiter_in_flight(const tidegate_concurrency_limite
                                                uint64_t *in_flight_out);
 
 /**
- * How many permits could be taken now; 0 while more are out than a lowered limit. Returns TIDEGATE_OK.
+ * How many permits could be taken now; 0 while anybody waits, or more are out than a lowered limit, or it is closed.
+ * Returns TIDEGATE_OK.
  *
  * since 1
  */
@@ -542,6 +557,314 @@ tidegate_concurrency_limiter *tidegate_concurrency_limiter_ref(const tidegate_co
  * since 1
  */
 void tidegate_concurrency_limiter_free(tidegate_concurrency_limiter *limiter);
+
+
+/*
+ * Waiting
+ * =======
+ *
+ * What is not there now can be waited for: until it is, or for at most a timeout.
+ *
+ *     tidegate_permit permit;
+ *     int32_t status = tidegate_concurrency_limiter_acquire(limiter, 1, 250000000, &permit);
+ *     if (status == TIDEGATE_ALLOWED) {
+ *         int32_t ok = work();
+ *         tidegate_concurrency_limiter_release(limiter, &permit, ok);
+ *     } else if (status == TIDEGATE_TIMED_OUT) {
+ *         puts("no permit in 250 ms");
+ *     }
+ *
+ * - Whoever waits first goes first, whatever it asks for, and nobody is overtaken: while anybody waits, `try_acquire` and
+ *   `decide` refuse.
+ * - A timeout is in nanoseconds on the limiter's clock: 0 tries once, TIDEGATE_NEVER_NS is none. A rate limiter knows how
+ *   long a wait takes: one that would outlast its timeout is refused at once, as TIDEGATE_TIMED_OUT. It charges when the
+ *   tokens are due, not before.
+ * - A limit of 0 is a pause. When a limit becomes smaller than what somebody waits for, that wait ends as
+ *   TIDEGATE_EXCEEDS_CAPACITY.
+ * - How many may wait is up to `max_waiters` of the options; who comes then is refused as TIDEGATE_QUEUE_FULL.
+ * - The statistics tell how many wait, are out, timed out and were cancelled. A wait that ends with a grant counts as
+ *   allowed.
+ * - In the child of a fork nobody waits, and no permit is out: those of the parent are the parent's. All functions work
+ *   there at once, whatever other threads were about in the parent.
+ *
+ * The functions here keep the calling thread until the wait is over; those of "Waiting without a thread" do not.
+ */
+
+/** The largest max_waiters, and the default. since 1 */
+#define TIDEGATE_MAX_WAITERS 4294967294
+
+/**
+ * Takes `cost` tokens, all at once, and waits for them for at most `timeout_ns`, on this thread. On a manual clock that is
+ * until another thread has moved it.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_TIMED_OUT; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_QUEUE_FULL; TIDEGATE_ERROR_COST;
+ * TIDEGATE_ERROR_FORKED in the child if the process was forked by a signal handler of this thread meanwhile.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_acquire(const tidegate_rate_limiter *limiter,
+                                      uint64_t cost,
+                                      uint64_t timeout_ns);
+
+/**
+ * Takes `permits` permits, all at once, and waits for them for at most `timeout_ns`, on this thread.
+ *
+ * If allowed, `*permit_out` holds them until they are released by tidegate_concurrency_limiter_release(). If refused, it
+ * is written too, as a permit that holds nothing.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_TIMED_OUT; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_QUEUE_FULL; TIDEGATE_CLOSED;
+ * TIDEGATE_ERROR_COST; TIDEGATE_ERROR_FORKED in the child if the process was forked by a signal handler of this thread
+ * meanwhile.
+ *
+ * since 1
+ */
+int32_t tidegate_concurrency_limiter_acquire(const tidegate_concurrency_limiter *limiter,
+                                             uint64_t permits,
+                                             uint64_t timeout_ns,
+                                             tidegate_permit *permit_out);
+
+/**
+ * How many callers wait. Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_waiting(const tidegate_rate_limiter *limiter, uint64_t *waiting_out);
+
+/**
+ * How many callers wait. Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_concurrency_limiter_waiting(const tidegate_concurrency_limiter *limiter,
+                                             uint64_t *waiting_out);
+
+/**
+ * Lends nothing any more: who waits and who comes is refused as TIDEGATE_CLOSED, for ever. Permits that are out can be
+ * given back. Nothing happens if it is closed already.
+ *
+ * Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_concurrency_limiter_close(const tidegate_concurrency_limiter *limiter);
+
+
+/*
+ * Waiting without a thread
+ * ========================
+ *
+ * For event loops and the runtimes of other languages: a call takes at once, or gives a ticket and calls back later.
+ *
+ *     void granted(void *user_data, int32_t status, const tidegate_permit *permit) {
+ *         struct request *request = user_data;
+ *         if (status == TIDEGATE_POLL_AGAIN) {
+ *             loop_call_soon(poll_request, request);
+ *         } else if (status == TIDEGATE_ALLOWED) {
+ *             request->permit = *permit;
+ *             loop_call_soon(run_request, request);
+ *         } else {
+ *             loop_call_soon(fail_request, request);
+ *         }
+ *     }
+ *
+ *     int32_t status = tidegate_concurrency_limiter_acquire_async(
+ *         limiter, 1, timeout_ns, granted, request, &request->permit, &request->ticket, &wake_after_ns);
+ *     if (status == TIDEGATE_ALLOWED) {
+ *         run_request(request);
+ *     } else if (status != TIDEGATE_PENDING) {
+ *         fail_request(request);
+ *     } else if (wake_after_ns != TIDEGATE_NEVER_NS) {
+ *         loop_call_later(wake_after_ns, poll_request, request);
+ *     }
+ *
+ * The library has no threads and no timers. So the host polls a wait by its ticket after `wake_after_ns`, which the poll
+ * tells anew: only waits with a timeout, and of a rate limiter the one that is first in line, need that at all. All behind
+ * that one wait for its poll, too. On a manual clock no wait needs one.
+ *
+ * Callbacks:
+ *
+ * - One runs on the thread whose call brings it about: a release, a poll, a cancel, a close, a clock that is moved. The
+ *   library holds no lock then, so it may call any function but those that keep its thread waiting. It is never run
+ *   within another on the same thread: what a callback brings about for others is told once it has returned, before the
+ *   call that it was run by returns. So the stack does not grow, however long such a chain is.
+ * - It is run only after TIDEGATE_PENDING, and exactly once with a status other than TIDEGATE_POLL_AGAIN. That call is the
+ *   last use of its `user_data`. It may come before the function that began the wait returns, but all outputs are
+ *   written by then.
+ * - It must neither throw nor jump out. The limiter must have an owner until the call that it is run by returns.
+ * - When the last owner frees a limiter, those who still wait are told TIDEGATE_CLOSED within that call. In the child of
+ *   a fork the waits of the parent do not exist, and nobody is called back for them.
+ */
+
+/**
+ * What is called for a wait: with TIDEGATE_POLL_AGAIN if it may be due sooner than was said; at last with what became of
+ * it, TIDEGATE_ALLOWED, TIDEGATE_TIMED_OUT, TIDEGATE_CANCELLED, TIDEGATE_EXCEEDS_CAPACITY or TIDEGATE_CLOSED. `permit` is to be
+ * copied, and then held as after tidegate_concurrency_limiter_acquire(); NULL unless a concurrency limiter allowed. since 1
+ */
+typedef void (*tidegate_wait_callback)(void *user_data,
+                                       int32_t status,
+                                       const tidegate_permit *permit);
+
+/**
+ * Takes `cost` tokens, or begins to wait for them for at most `timeout_ns`.
+ *
+ * If pending, the wait has the ticket `*ticket_out` and is to be polled after `*wake_after_ns_out`, unless that is
+ * TIDEGATE_NEVER_NS; `callback` is called with `user_data`. Else it is not, and they are written as 0 and
+ * TIDEGATE_NEVER_NS.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_PENDING; TIDEGATE_TIMED_OUT; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_QUEUE_FULL;
+ * TIDEGATE_ERROR_COST.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_acquire_async(const tidegate_rate_limiter *limiter,
+                                            uint64_t cost,
+                                            uint64_t timeout_ns,
+                                            tidegate_wait_callback callback,
+                                            void *user_data,
+                                            uint64_t *ticket_out,
+                                            uint64_t *wake_after_ns_out);
+
+/**
+ * Takes `permits` permits, or begins to wait for them for at most `timeout_ns`.
+ *
+ * If allowed, `*permit_out` holds them; else it is written as a permit that holds nothing. If pending, the wait has the
+ * ticket `*ticket_out` and is to be polled after `*wake_after_ns_out`, unless that is TIDEGATE_NEVER_NS; `callback` is
+ * called with `user_data`. Else it is not, and they are written as 0 and TIDEGATE_NEVER_NS.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_PENDING; TIDEGATE_TIMED_OUT; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_QUEUE_FULL;
+ * TIDEGATE_CLOSED; TIDEGATE_ERROR_COST.
+ *
+ * since 1
+ */
+int32_t tidegate_concurrency_limiter_acquire_async(const tidegate_concurrency_limiter *limiter,
+                                                   uint64_t permits,
+                                                   uint64_t timeout_ns,
+                                                   tidegate_wait_callback callback,
+                                                   void *user_data,
+                                                   tidegate_permit *permit_out,
+                                                   uint64_t *ticket_out,
+                                                   uint64_t *wake_after_ns_out);
+
+/**
+ * Looks at a wait for tokens. If it is due or out of time by now, that ends it, and calls its callback as for a cancel.
+ *
+ * `*wake_after_ns_out` receives after how long to poll again; TIDEGATE_NEVER_NS if not at all, as when it is over.
+ *
+ * Returns TIDEGATE_OK if it is over; TIDEGATE_PENDING; TIDEGATE_ERROR_TICKET if no wait of this limiter had the ticket.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_poll(const tidegate_rate_limiter *limiter,
+                                   uint64_t ticket,
+                                   uint64_t *wake_after_ns_out);
+
+/**
+ * Looks at a wait for permits. If it is due or out of time by now, that ends it, and calls its callback as for a cancel.
+ *
+ * `*wake_after_ns_out` receives after how long to poll again; TIDEGATE_NEVER_NS if not at all, as when it is over.
+ *
+ * Returns TIDEGATE_OK if it is over; TIDEGATE_PENDING; TIDEGATE_ERROR_TICKET if no wait of this limiter had the ticket.
+ *
+ * since 1
+ */
+int32_t tidegate_concurrency_limiter_poll(const tidegate_concurrency_limiter *limiter,
+                                          uint64_t ticket,
+                                          uint64_t *wake_after_ns_out);
+
+/**
+ * Ends a wait for tokens. If it was not over, its callback is called with TIDEGATE_CANCELLED before this returns, or, if
+ * this is called from within a callback, once that has returned.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_TOO_LATE if it was over: its callback was called, or is being called on another thread;
+ * TIDEGATE_ERROR_TICKET if no wait of this limiter had the ticket.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_cancel(const tidegate_rate_limiter *limiter,
+                                     uint64_t ticket);
+
+/**
+ * Ends a wait for permits. If it was not over, its callback is called with TIDEGATE_CANCELLED before this returns, or, if
+ * this is called from within a callback, once that has returned. Permits that were granted first are told to the callback,
+ * and are to be released.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_TOO_LATE if it was over: its callback was called, or is being called on another thread;
+ * TIDEGATE_ERROR_TICKET if no wait of this limiter had the ticket.
+ *
+ * since 1
+ */
+int32_t tidegate_concurrency_limiter_cancel(const tidegate_concurrency_limiter *limiter,
+                                            uint64_t ticket);
+
+
+/*
+ * Reservations
+ * ============
+ *
+ * Waiting for callers with a scheduler of their own: tokens are charged now and may be used from a fixed time on, which
+ * nothing that others do moves.
+ *
+ *     tidegate_reservation reservation;
+ *     if (tidegate_rate_limiter_reserve(limiter, 1, 1000000000, &reservation) == TIDEGATE_ALLOWED) {
+ *         send_after(reservation.wait_ns);
+ *     }
+ *
+ * For rate limiters of one quota with gcra.
+ */
+
+/**
+ * Tokens that are charged already. 96 bytes, and never more. Belongs to the caller, who may drop it at will: the tokens
+ * stay charged. since 1
+ */
+typedef struct tidegate_reservation {
+    /** The limiter that gave it; 0 if none did. */
+    uint64_t limiter_id;
+    /** How many tokens; 0 once it was cancelled, or if none were granted. */
+    uint64_t cost;
+    /** From when on they may be used, on the limiter's clock. */
+    uint64_t due_ns;
+    /** How long that was from when they were reserved; 0 if they may be used at once. */
+    uint64_t wait_ns;
+    /** For tidegate_rate_limiter_cancel_reservation(): what was used before. */
+    uint64_t before;
+    /** For tidegate_rate_limiter_cancel_reservation(): what was used after. */
+    uint64_t after;
+    /** For tidegate_rate_limiter_cancel_reservation(): how often the limiter had been reset by then. */
+    uint64_t reset_count;
+    /** All 0. */
+    uint64_t reserved[5];
+} tidegate_reservation;
+
+/**
+ * Charges `cost` tokens now, to be used once they are due, if that is in at most `max_wait_ns`; TIDEGATE_NEVER_NS is as
+ * long as it takes.
+ *
+ * If refused, nothing is charged, and `*reservation_out` is written as one of nothing.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_TIMED_OUT if they would be due later, or somebody waits; TIDEGATE_EXCEEDS_CAPACITY;
+ * TIDEGATE_ERROR_COST; TIDEGATE_ERROR_UNSUPPORTED if the limiter has several quotas, or one without gcra.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_reserve(const tidegate_rate_limiter *limiter,
+                                      uint64_t cost,
+                                      uint64_t max_wait_ns,
+                                      struct tidegate_reservation *reservation_out);
+
+/**
+ * Gives a reservation back. Its tokens are credited only if they are not due yet and nobody reserved after it: else they
+ * would come to others sooner than the bound allows.
+ *
+ * Consumes the reservation by setting its `cost` to 0, credited or not: a second time is an error. Of several threads that
+ * cancel one and the same struct, one succeeds.
+ *
+ * Returns TIDEGATE_OK if they were credited; TIDEGATE_TOO_LATE if not; TIDEGATE_ERROR_DECISION if the reservation is of
+ * nothing, was cancelled before, or is of another limiter.
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_cancel_reservation(const tidegate_rate_limiter *limiter,
+                                                 struct tidegate_reservation *reservation);
 
 
 /*
@@ -698,13 +1021,13 @@ int32_t tidegate_rate_limiter_quotas(const tidegate_rate_limiter *limiter,
  * tokens or permits. What does not apply is 0. since 1
  */
 typedef struct tidegate_stats {
-    /** Calls that were allowed. */
+    /** Calls that were allowed, at once or after a wait. */
     uint64_t allowed;
     /** Calls that were refused. */
     uint64_t denied;
-    /** Waits that ran out of time; 0 in ABI 1. */
+    /** Waits that outlasted their timeout, or would have, and so did not begin. */
     uint64_t timed_out;
-    /** Waits that were cancelled; 0 in ABI 1. */
+    /** Waits that were cancelled. */
     uint64_t cancelled;
     /** The limit now (concurrency limiters). */
     uint64_t limit;
@@ -712,7 +1035,7 @@ typedef struct tidegate_stats {
     uint64_t in_flight;
     /** Permits that could be taken now (concurrency limiters). */
     uint64_t available;
-    /** Callers that wait now; 0 in ABI 1. */
+    /** Callers that wait now. */
     uint64_t waiting;
     /** Keys that were forgotten for new ones though they owed something (keyed rate limiters). */
     uint64_t evicted_live;
