@@ -93,6 +93,18 @@ impl ConcurrencyLimiter {
         Ok(self.take(permits))
     }
 
+    /// The first step of an acquire, for who must prepare to wait: takes `permits` permits as plain data if nobody waits and they
+    /// are there; if not, that isn't counted as a refusal.
+    ///
+    /// # Errors
+    ///
+    /// If permits is not 1 … 2⁵³−1.
+    #[inline]
+    pub fn take_if_free(&self, permits: u64) -> Result<Option<RawPermit>, Error> {
+        check_cost("permits", permits)?;
+        Ok(self.take_free(permits))
+    }
+
     #[inline]
     fn take(&self, permits: u64) -> Result<RawPermit, Status> {
         self.take_free(permits).ok_or_else(|| self.shared.refused(permits))

@@ -102,6 +102,18 @@ impl RateLimiter {
         Ok(self.shared.try_status(cost))
     }
 
+    /// The first step of an acquire, for who must prepare to wait: takes `cost` tokens if nobody waits and they are there; if not,
+    /// that isn't counted as a refusal.
+    ///
+    /// # Errors
+    ///
+    /// If cost is not 1 … 2⁵³−1.
+    #[inline]
+    pub fn take_if_free(&self, cost: u64) -> Result<bool, Error> {
+        check_cost("cost", cost)?;
+        Ok(self.shared.take_free(cost))
+    }
+
     /// Takes one token if it can be had now, and tells the figures.
     pub fn decide(&self) -> Decision {
         self.shared.decision(1, true)
