@@ -21,8 +21,8 @@
 //! - How many may wait is up to `max_waiters` of the options; who comes then is refused as TIDEGATE_QUEUE_FULL.
 //! - The statistics tell how many wait, are out, timed out and were cancelled. A wait that ends with a grant counts as
 //!   allowed.
-//! - In the child of a fork nobody waits, and no permit is out: those of the parent are the parent's. All functions work
-//!   there at once, whatever other threads were about in the parent.
+//! - In the child of a fork nobody waits, and no permit is out: those of the parent are the parent's, and to release one is
+//!   TIDEGATE_ERROR_FORKED. All functions work there at once, whatever other threads were about in the parent.
 //!
 //! The functions here keep the calling thread until the wait is over; those of "Waiting without a thread" do not.
 
@@ -66,8 +66,7 @@ pub(crate) fn refused<T>(acquired: Result<T, AcquireError>) -> Result<Result<T, 
 /// Takes `cost` tokens, all at once, and waits for them for at most `timeout_ns`, on this thread. On a manual clock that is
 /// until another thread has moved it.
 ///
-/// Returns TIDEGATE_ALLOWED; TIDEGATE_TIMED_OUT; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_QUEUE_FULL; TIDEGATE_ERROR_COST;
-/// TIDEGATE_ERROR_FORKED in the child if the process was forked by a signal handler of this thread meanwhile.
+/// Returns TIDEGATE_ALLOWED; TIDEGATE_TIMED_OUT; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_QUEUE_FULL; TIDEGATE_ERROR_COST.
 ///
 /// since 1
 #[unsafe(no_mangle)]
@@ -89,8 +88,7 @@ pub unsafe extern "C" fn tidegate_rate_limiter_acquire(
 /// is written too, as a permit that holds nothing.
 ///
 /// Returns TIDEGATE_ALLOWED; TIDEGATE_TIMED_OUT; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_QUEUE_FULL; TIDEGATE_CLOSED;
-/// TIDEGATE_ERROR_COST; TIDEGATE_ERROR_FORKED in the child if the process was forked by a signal handler of this thread
-/// meanwhile.
+/// TIDEGATE_ERROR_COST.
 ///
 /// since 1
 #[unsafe(no_mangle)]
@@ -106,7 +104,7 @@ pub unsafe extern "C" fn tidegate_concurrency_limiter_acquire(
         let permit_out = checked(permit_out, "permit_out")?;
         let (status, permit) = match refused(limiter.0.acquire_raw(permits, timeout(timeout_ns)))? {
             Ok(permit) => (Status::Allowed, permit.into()),
-            // A mistake, after which no output is written.
+            // A signal handler forked this thread out of its wait: a mistake, after which no output is written.
             Err(Status::Forked) => return Ok(Status::Forked),
             Err(status) => (status, tidegate_permit::NOTHING),
         };

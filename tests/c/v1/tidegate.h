@@ -35,8 +35,8 @@
  *   return TIDEGATE_ERROR_NULL_POINTER for a pointer that must not be NULL, TIDEGATE_ERROR_MEMORY for one that is not
  *   aligned for its type, and TIDEGATE_ERROR_PANIC after a fault inside the library, which stays usable.
  * - Threads. Every function may be called from any thread at any time, also on one and the same object, except that an
- *   object must not be used once its last owner has freed it. No function keeps its thread waiting but the two that
- *   end in `_limiter_acquire`; callbacks are what those of "Waiting without a thread" are given.
+ *   object must not be used once its last owner has freed it. None may be called from a signal handler. Only the two
+ *   that end in `_limiter_acquire` keep their thread waiting. Callbacks: see "Waiting without a thread".
  * - Units. Times are whole nanoseconds and say so in their names, `_ns`. Tokens and permits are whole numbers from 1 to
  *   TIDEGATE_MAX_COST.
  * - Structs that the caller fills, but for tidegate_key, begin with `struct_size`, to be set to their sizeof; everything
@@ -584,8 +584,8 @@ void tidegate_concurrency_limiter_free(tidegate_concurrency_limiter *limiter);
  * - How many may wait is up to `max_waiters` of the options; who comes then is refused as TIDEGATE_QUEUE_FULL.
  * - The statistics tell how many wait, are out, timed out and were cancelled. A wait that ends with a grant counts as
  *   allowed.
- * - In the child of a fork nobody waits, and no permit is out: those of the parent are the parent's. All functions work
- *   there at once, whatever other threads were about in the parent.
+ * - In the child of a fork nobody waits, and no permit is out: those of the parent are the parent's, and to release one is
+ *   TIDEGATE_ERROR_FORKED. All functions work there at once, whatever other threads were about in the parent.
  *
  * The functions here keep the calling thread until the wait is over; those of "Waiting without a thread" do not.
  */
@@ -597,8 +597,7 @@ void tidegate_concurrency_limiter_free(tidegate_concurrency_limiter *limiter);
  * Takes `cost` tokens, all at once, and waits for them for at most `timeout_ns`, on this thread. On a manual clock that is
  * until another thread has moved it.
  *
- * Returns TIDEGATE_ALLOWED; TIDEGATE_TIMED_OUT; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_QUEUE_FULL; TIDEGATE_ERROR_COST;
- * TIDEGATE_ERROR_FORKED in the child if the process was forked by a signal handler of this thread meanwhile.
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_TIMED_OUT; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_QUEUE_FULL; TIDEGATE_ERROR_COST.
  *
  * since 1
  */
@@ -613,8 +612,7 @@ int32_t tidegate_rate_limiter_acquire(const tidegate_rate_limiter *limiter,
  * is written too, as a permit that holds nothing.
  *
  * Returns TIDEGATE_ALLOWED; TIDEGATE_TIMED_OUT; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_QUEUE_FULL; TIDEGATE_CLOSED;
- * TIDEGATE_ERROR_COST; TIDEGATE_ERROR_FORKED in the child if the process was forked by a signal handler of this thread
- * meanwhile.
+ * TIDEGATE_ERROR_COST.
  *
  * since 1
  */
