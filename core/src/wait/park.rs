@@ -13,6 +13,9 @@ const WOKEN: u32 = 2;
 
 /// How often a thread looks before it sleeps: about as long as it takes to fall asleep and be woken.
 const SPINS: u32 = 300;
+/// Who looked in vain n times in a row, or this often, looks again after 2ⁿ − 1 waits without: so long waits, and threads without a core
+/// of their own, hardly pay for it.
+const MOST_IN_VAIN: u32 = 8;
 
 /// Not the standard library's `park`, whose one token for each thread would be taken from others that use it.
 struct Parker {
@@ -20,6 +23,9 @@ struct Parker {
     asleep: Mutex<()>,
     woken: Condvar,
     process: u32,
+    /// How often in a row the thread has looked in vain, and how often it has slept without looking since.
+    in_vain: AtomicU32,
+    unseen: AtomicU32,
 }
 
 impl Parker {
@@ -29,16 +35,15 @@ impl Parker {
             asleep: Mutex::new(()),
             woken: Condvar::new(),
             process: fork::count(),
+            in_vain: AtomicU32::new(0),
+            unseen: AtomicU32::new(0),
         })
     }
 
     /// Until it is woken, or about `timeout`.
     fn park(&self, timeout: Option<Duration>) {
-        for _ in 0..SPINS {
-            if self.take_wake() {
-                return;
-            }
-            std::hint::spin_loop();
+        if self.is_worth_looking() && self.is_woken_soon() {
+            return;
         }
         let asleep = self.asleep.lock().unwrap_or_else(PoisonError::into_inner);
         // Acquire on failure: as in `take_wake`.
@@ -50,6 +55,27 @@ impl Parker {
         }
         // Acquire: as in `take_wake`.
         self.state.swap(IDLE, Ordering::Acquire);
+    }
+
+    // Relaxed, here and below: only its own thread counts.
+    fn is_worth_looking(&self) -> bool {
+        let unseen = self.unseen.load(Ordering::Relaxed);
+        let worth = unseen + 1 >= 1 << self.in_vain.load(Ordering::Relaxed);
+        self.unseen.store(if worth { 0 } else { unseen + 1 }, Ordering::Relaxed);
+        worth
+    }
+
+    fn is_woken_soon(&self) -> bool {
+        for _ in 0..SPINS {
+            if self.take_wake() {
+                self.in_vain.store(0, Ordering::Relaxed);
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        let in_vain = self.in_vain.load(Ordering::Relaxed);
+        self.in_vain.store((in_vain + 1).min(MOST_IN_VAIN), Ordering::Relaxed);
+        false
     }
 
     fn take_wake(&self) -> bool {
@@ -96,5 +122,23 @@ pub(crate) fn block_on<T>(mut step: impl FnMut(&Waker) -> Result<T, Option<Durat
             }
             Err(timeout) => parker.park(timeout),
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_looks_in_vain_looks_ever_more_seldom_until_it_pays() {
+        let parker = Parker::new();
+        let looks = |waits: u32| (0..waits).filter(|_| parker.is_worth_looking() && !parker.is_woken_soon()).count();
+        assert_eq!(looks(1 + 2 + 4 + 8), 4);
+        looks(1 << (MOST_IN_VAIN + 2));
+        assert_eq!(looks(10 << MOST_IN_VAIN), 10);
+        while !parker.is_worth_looking() {}
+        parker.wake_by_ref();
+        assert!(parker.is_woken_soon());
+        assert_eq!(looks(1), 1);
     }
 }
