@@ -2,6 +2,7 @@
 
 use crate::clock::ManualClock;
 use crate::error::config_error;
+use crate::time::Seconds;
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
@@ -62,6 +63,30 @@ impl Given<'_, '_> {
         self.0.map_or(Ok(default.into()), |value| read_text(&value, name).map(Cow::Owned))
     }
 
+    /// A number of waiters, or the most that there can be where the argument was left out or is None.
+    pub fn max_waiters(self) -> PyResult<u64> {
+        self.optional_whole(&MAX_WAITERS).map(|most| most.unwrap_or(MAX_WAITERS.most))
+    }
+
+    /// How long to wait, in nanoseconds; None, for ever, where the argument is None, and `default` where it was left out.
+    pub fn timeout_or(self, default: Option<u64>) -> PyResult<Option<u64>> {
+        match self.0 {
+            None => Ok(default),
+            Some(value) if value.is_none() => Ok(None),
+            Some(value) => TIMEOUT.read_ns(&value).map(Some),
+        }
+    }
+
+    /// Likewise for a reservation.
+    pub fn max_wait(self) -> PyResult<Option<u64>> {
+        self.0.filter(|value| !value.is_none()).map(|value| MAX_WAIT.read_ns(&value)).transpose()
+    }
+
+    /// Whether [`clock`](Self::clock) is the machine's, by which others sleep too.
+    pub fn is_real_time(self) -> bool {
+        self.0.is_none_or(|value| value.is_none())
+    }
+
     /// The clock of a limiter: a manual one, or the monotonic one where the argument was left out or is None.
     pub fn clock(self, py: Python<'_>) -> PyResult<tidegate::Clock> {
         match self.0.filter(|value| !value.is_none()) {
@@ -83,6 +108,10 @@ pub struct Whole {
 }
 
 pub const COST: Whole = Whole { name: "cost", least: 1, most: MAX_COST };
+const MAX_WAITERS: Whole = Whole { name: "max_waiters", least: 0, most: u32::MAX as u64 - 1 };
+const TIMES: &str = "seconds from 0, as int, float or timedelta, or None for ever";
+const TIMEOUT: Seconds = Seconds { name: "timeout", allowed: TIMES };
+const MAX_WAIT: Seconds = Seconds { name: "max_wait", allowed: TIMES };
 pub const MAX_KEYS: Whole = Whole { name: "max_keys", least: 1, most: 1 << 32 };
 
 impl Whole {

@@ -14,7 +14,6 @@ use pyo3::ffi;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
-use std::thread::{self, ThreadId};
 
 /// The blocks that were entered and not yet left, in the order of entry. The lock is never held while Python runs.
 #[derive(Default)]
@@ -23,19 +22,20 @@ pub struct Blocks(Mutex<Vec<Block>>);
 struct Block {
     /// Keeps the frame, so that no later one can have its address.
     frame: Option<Py<PyAny>>,
-    thread: ThreadId,
+    thread: usize,
     permit: Py<Permit>,
 }
 
 impl Blocks {
-    pub fn enter(&self, py: Python<'_>, permit: Py<Permit>) {
-        let block = Block { frame: frame(py).map(Bound::unbind), thread: thread::current().id(), permit };
+    /// `frame` is that of the statement.
+    pub fn enter(&self, frame: Option<Bound<'_, PyAny>>, permit: Py<Permit>) {
+        let block = Block { frame: frame.map(Bound::unbind), thread: this_thread(), permit };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(block);
     }
 
     /// Takes the permit of the block that ends here; none if none was entered.
     pub fn leave(&self, py: Python<'_>) -> Option<Py<Permit>> {
-        let (frame, thread) = (frame(py), thread::current().id());
+        let (frame, thread) = (frame(py), this_thread());
         let same_frame = |block: &Block| match (&block.frame, &frame) {
             (Some(begun), Some(ending)) => begun.is(ending),
             _ => false,
@@ -61,8 +61,14 @@ impl Blocks {
     }
 }
 
+/// Tells threads apart that are there at one time.
+fn this_thread() -> usize {
+    thread_local!(static HERE: u8 = const { 0 });
+    HERE.with(|here| std::ptr::from_ref(here).addr())
+}
+
 /// The frame of the Python code that is running; none where only C code is.
-fn frame(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
+pub fn frame(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
     // SAFETY: attached; the frame is borrowed from the running thread, and a reference of our own is taken at once.
     unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetFrame().cast()) }
 }

@@ -1,44 +1,64 @@
 //! Concurrency limiters: permits that the caller gives back.
 
 use crate::argument::{COST, Given, Whole};
-use crate::blocks::Blocks;
-use crate::error::{ExceedsCapacity, Refused, config_error, from_core, no_panic};
+use crate::blocking;
+use crate::blocks::{Blocks, frame};
+use crate::budget::{Budget, Grant};
+use crate::error::{Closed, ExceedsCapacity, Refused, config_error, from_core, no_panic};
 use crate::guard::decorator;
 use crate::permit::{Permit, went_well};
+use crate::ready::Ready;
 use crate::refusal;
 use crate::time::if_tracked;
+use crate::turn::{self, Turns};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyTuple, PyType};
 use std::sync::Arc;
-use tidegate::{ConcurrencyOptions, Status};
+use tidegate::{Clock, ConcurrencyOptions, Status};
 
 pub const LIMIT: Whole = Whole { name: "limit", least: 0, most: (1 << 31) - 1 };
 pub const PERMITS: Whole = Whole { name: "permits", ..COST };
 
 /// Lends at most limit permits at once.
 ///
-/// limit: 0 to 2**31-1; 0 refuses all.
+/// limit: 0 to 2**31-1; 0 refuses all, and who waits waits until it is raised.
+/// max_waiters: how many may wait at once, 0 to 2**32-2; None for no such limit. Who comes then gets QueueFull.
 /// track_hold_time: whether stats() tells how long permits are held, at the price of two clock readings each.
-/// clock: the clock of the hold times: a ManualClock, for tests, or None for the machine's monotonic clock. The first limiter
-/// of a process on that clock may take up to 200 ms to build, once: it calibrates the clock.
+/// clock: the clock of hold times and timeouts: a ManualClock, for tests, or None for the machine's monotonic clock. The first
+/// limiter of a process on that clock may take up to 200 ms to build, once: it calibrates the clock.
 ///
-/// `with limiter:` holds one permit, which it yields, and raises Refused at once where none is free. An exception that leaves
-/// the block counts as failed work in stats(). Blocks may be nested and overlap on threads, in tasks and in generators. Every method may be called from any thread at once. A wrong value raises
-/// ConfigError (a ValueError), a wrong type TypeError; nothing is taken then.
+/// `with limiter:` and `async with limiter:` wait for one permit, which they yield and hold. An exception that leaves the block
+/// counts as failed work in stats(). Blocks may be nested and overlap on threads, in tasks and in generators.
+///
+/// Every method may be called from any thread at once. A wrong value raises ConfigError (a ValueError), a wrong type TypeError;
+/// nothing is taken then. In the child of a fork no permit is out and nobody waits: what the parent holds is the parent's.
 #[pyclass(frozen, weakref, module = "tidegate")]
 pub struct ConcurrencyLimiter {
     limiter: Arc<tidegate::ConcurrencyLimiter>,
+    clock: Clock,
+    /// Whether the clock is the machine's.
+    real_time: bool,
     blocks: Blocks,
+    turns: Arc<Turns>,
 }
 
 impl ConcurrencyLimiter {
-    fn admit(&self, permits: u64) -> PyResult<Permit> {
-        match self.limiter.try_acquire_raw(permits).map_err(from_core)? {
-            Ok(raw) => Ok(Permit::new(&self.limiter, raw)),
-            Err(status) => Err(self.refusal(permits, status)),
+    fn budget(&self) -> Budget {
+        Budget::of_permits(&self.limiter, &self.clock, self.real_time)
+    }
+
+    /// Waits for its turn, on this thread.
+    fn wait_for(&self, py: Python<'_>, permits: u64, timeout_ns: Option<u64>) -> PyResult<Permit> {
+        if let Some(raw) = self.limiter.take_if_free(permits).map_err(from_core)? {
+            return Ok(Permit::new(&self.limiter, raw));
+        }
+        self.turns.pass_closed_loops(py)?;
+        match blocking::wait(py, &self.budget(), permits, timeout_ns)? {
+            Grant::Permits(raw) => Ok(Permit::new(&self.limiter, raw)),
+            Grant::Tokens => unreachable!("permits are lent here"),
         }
     }
 
@@ -51,10 +71,10 @@ impl ConcurrencyLimiter {
 /// The exception that says no to permits, which has no decision.
 #[cold]
 pub fn refused(status: Status, text: String) -> PyErr {
-    if status == Status::ExceedsCapacity {
-        ExceedsCapacity::new_err((None::<()>, text))
-    } else {
-        Refused::new_err((None::<()>, text))
+    match status {
+        Status::ExceedsCapacity => ExceedsCapacity::new_err((None::<()>, text)),
+        Status::Closed => Closed::new_err((None::<()>, text)),
+        _ => Refused::new_err((None::<()>, text)),
     }
 }
 
@@ -62,21 +82,29 @@ pub fn refused(status: Status, text: String) -> PyErr {
 impl ConcurrencyLimiter {
     #[new]
     #[pyo3(
-        signature = (limit, *, track_hold_time = Given::LEFT_OUT, clock = Given::LEFT_OUT),
-        text_signature = "(limit, *, track_hold_time=False, clock=None)"
+        signature = (
+            limit,
+            *,
+            max_waiters = Given::LEFT_OUT,
+            track_hold_time = Given::LEFT_OUT,
+            clock = Given::LEFT_OUT
+        ),
+        text_signature = "(limit, *, max_waiters=None, track_hold_time=False, clock=None)"
     )]
     fn new(
         py: Python<'_>,
         limit: &Bound<'_, PyAny>,
+        max_waiters: Given<'_, '_>,
         track_hold_time: Given<'_, '_>,
         clock: Given<'_, '_>,
     ) -> PyResult<Self> {
         no_panic(|| {
             let limit = LIMIT.read(limit)?;
             let track = track_hold_time.bool_or(false, "track_hold_time")?;
-            let options = ConcurrencyOptions::new().track_hold_time(track).clock(clock.clock(py)?);
-            let limiter = Arc::new(options.build(limit).map_err(from_core)?);
-            Ok(Self { limiter, blocks: Blocks::default() })
+            let options = ConcurrencyOptions::new().track_hold_time(track).max_waiters(max_waiters.max_waiters()?);
+            let (real_time, clock) = (clock.is_real_time(), clock.clock(py)?);
+            let limiter = Arc::new(options.clock(clock.clone()).build(limit).map_err(from_core)?);
+            Ok(Self { limiter, clock, real_time, blocks: Blocks::default(), turns: Arc::default() })
         })
     }
 
@@ -89,27 +117,103 @@ impl ConcurrencyLimiter {
         })
     }
 
-    /// Makes a decorator: the function's body runs only if so many permits can be had when it starts, else Refused is raised.
-    /// They are held until the body ends; an exception that leaves it counts as failed work.
+    /// Takes so many permits, all at once, waiting for its turn: first come, first served. Other threads run meanwhile, and
+    /// signals are noticed.
     ///
-    /// For functions, async functions, generators, async generators and methods. ExceedsCapacity, a Refused, is raised where
-    /// permits is more than the limit.
-    #[pyo3(signature = (permits = Given::LEFT_OUT), text_signature = "($self, permits=1)")]
-    fn guard<'py>(slf: &Bound<'py, Self>, permits: Given<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        decorator(slf.as_any(), permits.of_guard(&PERMITS)?, "permits")
+    /// timeout: seconds to wait at most (int, float or timedelta); None for ever, 0 to try once.
+    ///
+    /// Raises TimedOut (a TimeoutError), QueueFull, Closed or ExceedsCapacity, all Refused, with figures; nothing is taken then.
+    #[pyo3(
+        signature = (permits = Given::LEFT_OUT, timeout = Given::LEFT_OUT),
+        text_signature = "($self, permits=1, timeout=None)"
+    )]
+    fn acquire(&self, py: Python<'_>, permits: Given<'_, '_>, timeout: Given<'_, '_>) -> PyResult<Permit> {
+        no_panic(|| self.wait_for(py, permits.whole_or(1, &PERMITS)?, timeout.timeout_or(None)?))
     }
 
-    /// Takes permits or raises Refused: what a guard does.
+    /// acquire() as a coroutine, for asyncio, on any loop: a task that waits blocks no other. Cancelling it leaves the queue.
+    #[pyo3(
+        signature = (permits = Given::LEFT_OUT, timeout = Given::LEFT_OUT),
+        text_signature = "($self, permits=1, timeout=None)"
+    )]
+    fn acquire_async<'py>(
+        slf: &Bound<'py, Self>,
+        permits: Given<'_, 'py>,
+        timeout: Given<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        no_panic(|| turn::coroutine(slf.as_any(), permits.whole_or(1, &PERMITS)?, timeout.timeout_or(None)?))
+    }
+
+    /// Takes at once, or begins to wait as what make_turn makes: what acquire_async() does.
+    fn _begin(&self, permits: u64, timeout_ns: Option<u64>, make_turn: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        no_panic(|| self.turns.begin(make_turn.py(), &self.budget(), permits, timeout_ns, make_turn))
+    }
+
+    /// Makes a decorator: the function's body runs once so many permits were had, which are held until it ends; an exception
+    /// that leaves it counts as failed work.
+    ///
+    /// timeout: seconds to wait for them at most: 0 to be refused at once, None to wait for ever. Functions wait as acquire()
+    /// does, async ones as acquire_async() does.
+    ///
+    /// For functions, async functions, generators, async generators and methods. Raises Refused if they can't be had, as
+    /// acquire() does; ExceedsCapacity, a Refused, where permits is more than the limit.
+    #[pyo3(
+        signature = (permits = Given::LEFT_OUT, timeout = Given::LEFT_OUT),
+        text_signature = "($self, permits=1, timeout=0)"
+    )]
+    fn guard<'py>(
+        slf: &Bound<'py, Self>,
+        permits: Given<'_, 'py>,
+        timeout: Given<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        no_panic(|| decorator(slf.as_any(), permits.of_guard(&PERMITS)?, timeout.timeout_or(Some(0))?, "permits"))
+    }
+
+    /// Takes permits or raises Refused: what a guard that doesn't wait does.
     fn _admit(&self, permits: u64) -> PyResult<Permit> {
-        no_panic(|| self.admit(permits))
+        no_panic(|| match self.limiter.try_acquire_raw(permits).map_err(from_core)? {
+            Ok(raw) => Ok(Permit::new(&self.limiter, raw)),
+            Err(status) => Err(self.refusal(permits, status)),
+        })
     }
 
     fn __enter__(&self, py: Python<'_>) -> PyResult<Py<Permit>> {
         no_panic(|| {
-            let permit = Py::new(py, self.admit(1)?)?;
-            self.blocks.enter(py, permit.clone_ref(py));
+            let permit = Py::new(py, self.wait_for(py, 1, None)?)?;
+            self.blocks.enter(frame(py), permit.clone_ref(py));
             Ok(permit)
         })
+    }
+
+    fn __aenter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        no_panic(|| {
+            let (py, it) = (slf.py(), slf.get());
+            match it.limiter.take_if_free(1).map_err(from_core)? {
+                Some(raw) => {
+                    let permit = Py::new(py, Permit::new(&it.limiter, raw))?;
+                    it.blocks.enter(frame(py), permit.clone_ref(py));
+                    Ready::of(py, permit.into_any())
+                }
+                None => turn::enter(slf.as_any(), frame(py)),
+            }
+        })
+    }
+
+    /// Notes that a block of this frame holds the permit.
+    fn _entered(&self, frame: Option<Bound<'_, PyAny>>, permit: Py<Permit>) {
+        self.blocks.enter(frame, permit);
+    }
+
+    /// Gives the block's permit back, if the block didn't.
+    #[pyo3(text_signature = "($self, exc_type, exc_value, traceback, /)")]
+    fn __aexit__<'py>(
+        &self,
+        exc_type: &Bound<'py, PyAny>,
+        exc_value: &Bound<'py, PyAny>,
+        traceback: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.__exit__(exc_type, exc_value, traceback)?;
+        Ready::none(exc_type.py())
     }
 
     /// Gives the block's permit back, if the block didn't.
@@ -149,10 +253,31 @@ impl ConcurrencyLimiter {
         self.limiter.in_flight()
     }
 
-    /// How many permits could be taken now; 0 while more are out than a lowered limit.
+    /// How many permits could be taken now; 0 while anybody waits, more are out than a lowered limit, or it is closed.
     #[getter]
     fn available(&self) -> u64 {
         self.limiter.available()
+    }
+
+    /// How many wait.
+    #[getter]
+    fn waiting(&self) -> u64 {
+        self.limiter.waiting()
+    }
+
+    /// Whether close() was called.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.limiter.is_closed()
+    }
+
+    /// Lends nothing any more, for ever: who waits and who comes gets Closed, and try_acquire() gives None. Permits that are out
+    /// can be given back.
+    fn close(&self) -> PyResult<()> {
+        no_panic(|| {
+            self.limiter.close();
+            Ok(())
+        })
     }
 
     /// What was allowed, denied and released since the limiter was built, in calls, and what is out now.
@@ -161,21 +286,24 @@ impl ConcurrencyLimiter {
         no_panic(|| {
             let stats = self.limiter.stats();
             let tracked = self.limiter.tracks_hold_time();
-            let (hold_time_total, hold_time_total_ns) = if_tracked(tracked, stats.hold_time_total);
-            let (hold_time_max, hold_time_max_ns) = if_tracked(tracked, stats.hold_time_max);
-            CONCURRENCY_STATS.import(py, "tidegate.stats", "ConcurrencyStats")?.call1((
+            let calls = [
                 stats.limit,
                 stats.in_flight,
                 stats.available,
                 stats.allowed,
                 stats.denied,
+                stats.timed_out,
+                stats.cancelled,
+                stats.waiting,
                 stats.released_ok,
                 stats.released_failed,
-                hold_time_total,
-                hold_time_max,
-                hold_time_total_ns,
-                hold_time_max_ns,
-            ))
+            ];
+            let (hold_time_total, hold_time_total_ns) = if_tracked(tracked, stats.hold_time_total);
+            let (hold_time_max, hold_time_max_ns) = if_tracked(tracked, stats.hold_time_max);
+            let hold_times =
+                (hold_time_total, hold_time_max, hold_time_total_ns, hold_time_max_ns).into_pyobject(py)?;
+            let figures = PyTuple::new(py, calls)?.add(hold_times)?.cast_into::<PyTuple>()?;
+            CONCURRENCY_STATS.import(py, "tidegate.stats", "ConcurrencyStats")?.call1(figures)
         })
     }
 
@@ -190,6 +318,7 @@ impl ConcurrencyLimiter {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.blocks.traverse(&visit)
+        self.blocks.traverse(&visit)?;
+        self.turns.traverse(&visit)
     }
 }

@@ -4,11 +4,16 @@ use pyo3::import_exception;
 use pyo3::prelude::*;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use tidegate::Status;
 
+import_exception!(tidegate.errors, Closed);
 import_exception!(tidegate.errors, ConfigError);
 import_exception!(tidegate.errors, ExceedsCapacity);
+import_exception!(tidegate.errors, Forked);
 import_exception!(tidegate.errors, InternalError);
+import_exception!(tidegate.errors, QueueFull);
 import_exception!(tidegate.errors, Refused);
+import_exception!(tidegate.errors, TimedOut);
 
 /// A wrong value: `ARGUMENT: got VALUE; allowed: WHAT`.
 #[cold]
@@ -19,6 +24,9 @@ pub fn config_error(argument: &str, value: impl Into<String>, allowed: impl Into
 /// A mistake that the core found.
 #[cold]
 pub fn from_core(mistake: tidegate::Error) -> PyErr {
+    if mistake.status() == Status::Forked {
+        return Forked::new_err((mistake.to_string(),));
+    }
     config_error(mistake.argument(), mistake.value(), mistake.allowed())
 }
 

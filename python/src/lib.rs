@@ -1,7 +1,9 @@
 //! The Python module `tidegate._tidegate`: the core's limiters as Python classes.
 
 mod argument;
+mod blocking;
 mod blocks;
+mod budget;
 mod clock;
 mod concurrency;
 mod decision;
@@ -13,8 +15,11 @@ mod keyed_rate;
 mod permit;
 mod quota;
 mod rate;
+mod ready;
 mod refusal;
+mod reservation;
 mod time;
+mod turn;
 
 use pyo3::prelude::*;
 
@@ -26,6 +31,7 @@ const _: () = {
     }
     assert!(fits::<clock::ManualClock>() && fits::<quota::Quota>() && fits::<decision::Decision>());
     assert!(fits::<rate::RateLimiter>() && fits::<concurrency::ConcurrencyLimiter>() && fits::<permit::Permit>());
+    assert!(fits::<turn::Wait>() && fits::<ready::Ready>() && fits::<reservation::Reservation>());
     assert!(fits::<keyed_rate::KeyedRateLimiter>() && fits::<keyed_concurrency::KeyedConcurrencyLimiter>());
 };
 
@@ -52,6 +58,10 @@ mod _tidegate {
     use super::quota::Quota;
     #[pymodule_export]
     use super::rate::RateLimiter;
+    #[pymodule_export]
+    use super::reservation::Reservation;
+    #[pymodule_export]
+    use super::turn::Wait;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -6,11 +6,11 @@ use pyo3::exceptions::{PyGeneratorExit, PyResourceWarning};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tidegate::{ConcurrencyLimiter, Error, KeyedConcurrencyLimiter, RawKeyedPermit, RawPermit};
+use tidegate::{ConcurrencyLimiter, Error, KeyedConcurrencyLimiter, RawKeyedPermit, RawPermit, Status};
 
 /// Permits held: given back once, by release() or at the end of a with block, on any thread.
 ///
@@ -60,18 +60,36 @@ impl Permit {
         Self { loan: Loan::Keyed(Arc::clone(limiter), raw), released: AtomicBool::new(false) }
     }
 
+    fn release_dropped(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.release_if_held(true)? {
+            return Ok(());
+        }
+        let (permits, lender) = (self.loan.permits(), self.loan.lender());
+        let text = format!("{permits} permit(s) of a {lender} were dropped without release()");
+        PyErr::warn(py, &py.get_type::<PyResourceWarning>(), &CString::new(text)?, 1)
+    }
+
     pub fn is_released(&self) -> bool {
         self.released.load(Ordering::Relaxed)
     }
 
     /// Gives the permits back unless that was done before; tells whether it was now.
-    pub fn release_if_held(&self, ok: bool) -> PyResult<bool> {
+    fn give_back(&self, ok: bool) -> Result<bool, Error> {
         // Relaxed: only who wins the swap matters; the core's release orders the rest.
         let held = !self.released.swap(true, Ordering::Relaxed);
-        if held {
-            self.loan.give_back(ok).map_err(from_core)?;
+        if held && let Err(error) = self.loan.give_back(ok) {
+            self.released.store(error.status() != Status::Forked, Ordering::Relaxed);
+            return Err(error);
         }
         Ok(held)
+    }
+
+    /// For what ends by itself: [`give_back`](Self::give_back) that leaves alone what the parent of this process took.
+    pub fn release_if_held(&self, ok: bool) -> PyResult<bool> {
+        match self.give_back(ok) {
+            Err(error) if error.status() == Status::Forked => Ok(false),
+            other => other.map_err(from_core),
+        }
     }
 }
 
@@ -97,11 +115,11 @@ impl Permit {
 
     /// Gives the permits back; ok tells the statistics whether the work went well.
     ///
-    /// Raises ConfigError if they were given back before.
+    /// Raises ConfigError if they were given back before, and Forked if the parent of this process took them.
     #[pyo3(signature = (ok = Given::LEFT_OUT), text_signature = "($self, ok=True)")]
     fn release(&self, ok: Given<'_, '_>) -> PyResult<()> {
         no_panic(|| {
-            if self.release_if_held(ok.bool_or(true, "ok")?)? {
+            if self.give_back(ok.bool_or(true, "ok")?).map_err(from_core)? {
                 Ok(())
             } else {
                 Err(config_error("permit", "one that was released before", "a permit that is held, once"))
@@ -135,23 +153,24 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        // A release that fails was not possible any more; there is nobody to tell.
-        if self.release_if_held(true).unwrap_or(false) {
-            let (permits, lender) = (self.loan.permits(), self.loan.lender());
-            let text = format!("{permits} permit(s) of a {lender} were dropped without release()");
-            if let Ok(text) = CString::new(text) {
-                Python::try_attach(|py| warn_aside(py, &text));
-            }
+        if self.is_released() {
+            return;
+        }
+        let attached = Python::try_attach(|py| aside(py, || self.release_dropped(py)));
+        if attached.is_none() {
+            // There is nobody to tell.
+            let _ = self.give_back(true);
         }
     }
 }
 
-/// Warns in the middle of whatever goes on: an exception that is on its way stays, and a warning that is an error is printed.
-fn warn_aside(py: Python<'_>, text: &CStr) {
+/// Does something in the middle of whatever goes on: an exception that is on its way stays, and one that comes up is printed. To
+/// give back may run Python too, that of tasks that wait.
+fn aside(py: Python<'_>, act: impl FnOnce() -> PyResult<()>) {
     let (mut kind, mut value, mut traceback) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
     // SAFETY: attached, as `py` proves; the three pointers are valid for writing.
     unsafe { ffi::PyErr_Fetch(&mut kind, &mut value, &mut traceback) };
-    if let Err(error) = PyErr::warn(py, &py.get_type::<PyResourceWarning>(), text, 1) {
+    if let Err(error) = act() {
         error.write_unraisable(py, None);
     }
     // SAFETY: attached; the three references are those that were fetched, and are given back once.

@@ -64,7 +64,7 @@ def test_a1_a_wrong_cost_is_named_and_takes_nothing(clock, call, cost, error, me
         getattr(limiter, call)(cost)
     assert str(raised.value) == message
     assert limiter.peek().remaining == 10
-    assert limiter.stats() == RateStats(allowed=0, denied=0)
+    assert limiter.stats() == RateStats(allowed=0, denied=0, timed_out=0, cancelled=0, waiting=0)
 
 
 def test_the_largest_cost_is_asked_for_without_wrapping(clock):
@@ -364,7 +364,7 @@ def test_stats_count_calls_and_not_tokens(clock):
     limiter.peek()
     stats = limiter.stats()
     assert (stats.allowed, stats.denied) == (1, 2)
-    assert repr(stats) == "RateStats(allowed=1, denied=2)"
+    assert repr(stats) == "RateStats(allowed=1, denied=2, timed_out=0, cancelled=0, waiting=0)"
     with pytest.raises(AttributeError):
         stats.allowed = 5
 

@@ -7,7 +7,7 @@ import weakref
 from contextlib import ExitStack
 
 import pytest
-from tidegate import ConcurrencyLimiter, ConfigError, ExceedsCapacity, Permit, Refused
+from tidegate import ConcurrencyLimiter, ConfigError, Permit, Refused, TimedOut
 
 
 @pytest.fixture
@@ -24,24 +24,21 @@ def test_holds_one_permit_and_yields_it(limiter):
     assert permit.released
 
 
-def test_refuses_at_once_where_no_permit_is_free():
-    limiter = ConcurrencyLimiter(1)
-    entered = False
-    with limiter:
-        with pytest.raises(Refused) as raised, limiter:
-            entered = True
-        assert limiter.in_flight == 1
-    assert not entered
-    assert type(raised.value) is Refused
-    assert raised.value.decision is None
-    assert str(raised.value) == "refused: 1 permit asked, 0 of 1 available"
-    assert limiter.in_flight == 0
+def test_waits_where_no_permit_is_free(limiter):
+    with limiter.acquire(10):
+        thread = threading.Thread(target=lambda: limiter.__exit__(None, None, None) if limiter.__enter__() else None)
+        thread.start()
+        while not limiter.waiting:
+            pass
+    thread.join()
+    assert limiter.stats().allowed == 2
 
 
-def test_a_limit_of_zero_is_a_refusal_and_no_matter_of_capacity():
-    with pytest.raises(Refused) as raised, ConcurrencyLimiter(0):
-        pass
-    assert not isinstance(raised.value, ExceedsCapacity)
+def test_a_limit_of_zero_is_a_pause():
+    limiter = ConcurrencyLimiter(0)
+    with pytest.raises(Refused) as raised:
+        limiter.acquire(timeout=0)
+    assert isinstance(raised.value, TimedOut)
 
 
 def test_p2_an_exception_releases_counts_as_failed_and_flies_on(limiter):
@@ -269,23 +266,20 @@ def test_many_threads_entering_and_leaving_keep_to_the_limit_and_end_at_zero():
     def run():
         nonlocal inside, peak, entered
         for _ in range(500):
-            try:
-                with limiter, limiter:
-                    with guard:
-                        inside += 2
-                        peak = max(peak, inside)
-                        entered += 1
-                    with guard:
-                        inside -= 2
-            except Refused:
-                pass
+            with limiter:
+                with guard:
+                    inside += 1
+                    peak = max(peak, inside)
+                    entered += 1
+                with guard:
+                    inside -= 1
 
     threads = [threading.Thread(target=run) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert entered > 0
+    assert entered == 4_000
     assert peak <= 3
     assert limiter.in_flight == 0
     assert limiter.stats().allowed == limiter.stats().released_ok + limiter.stats().released_failed

@@ -1,8 +1,9 @@
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import timedelta
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, final
 
+from tidegate._waiting import Turn
 from tidegate.stats import ConcurrencyStats, DeniedKey, KeyedConcurrencyStats, KeyedRateStats, RateStats
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "Permit",
     "Quota",
     "RateLimiter",
+    "Reservation",
+    "Wait",
     "__version__",
     "ip_key",
     "key_of",
@@ -190,14 +193,20 @@ class RateLimiter:
     """Decides whether work may go ahead, by one or several quotas that all must admit.
 
     quotas: a Quota, its text ("100/s burst 20", several joined by ";"), or a list of 1 to 16 of them.
+    max_waiters: how many may wait at once, 0 to 2**32-2; None for no such limit. Who comes then gets QueueFull.
     clock: a ManualClock, for tests; the machine's monotonic clock where it is None. The first limiter of a process on
     that clock may take up to 200 ms to build, once: it calibrates the clock.
 
-    Every method may be called from any thread at once; each decision is one atomic step. A cost is a number of tokens,
-    1 to 2**53-1. A wrong value raises ConfigError (a ValueError), a wrong type TypeError; nothing is taken then.
+    `with limiter:` and `async with limiter:` wait for one token, and yield None.
+
+    Every method may be called from any thread at once; each decision is one atomic step. Nobody is admitted past those
+    who wait in acquire(). A cost is a number of tokens, 1 to 2**53-1. A wrong value raises ConfigError (a ValueError),
+    a wrong type TypeError; nothing is taken then. In the child of a fork nobody waits, and what is used stays used.
     """
 
-    def __new__(cls, quotas: _Quotas, *, clock: ManualClock | None = None) -> RateLimiter: ...
+    def __new__(
+        cls, quotas: _Quotas, *, max_waiters: SupportsIndex | None = None, clock: ManualClock | None = None
+    ) -> RateLimiter: ...
     def try_acquire(self, cost: SupportsIndex = 1) -> bool:
         """Takes cost tokens if all can be had now, and tells whether it did. The fastest way to ask."""
 
@@ -223,16 +232,63 @@ class RateLimiter:
         Raises ConfigError if a quota is wrong, or the number of quotas, an algorithm or an anchor is not as before.
         """
 
-    def guard(self, cost: SupportsIndex = 1) -> Callable[[_F], _F]:
-        """Makes a decorator: the function's body runs only if cost tokens can be had when it starts, else Refused
-        is raised.
+    def acquire(self, cost: SupportsIndex = 1, timeout: _Seconds | None = None) -> None:
+        """Takes cost tokens, waiting for its turn: first come, first served. They are charged when they are due, not
+        before. Other threads run meanwhile, and signals are noticed.
 
-        For functions, async functions, generators, async generators and methods. ExceedsCapacity, a Refused, is
-        raised where cost is more than fits at once. The exception's decision has the figures.
+        timeout: seconds to wait at most (int, float or timedelta); None for ever, 0 to try once. A wait that would take
+        longer doesn't begin.
+
+        Raises TimedOut (a TimeoutError), QueueFull or ExceedsCapacity, all Refused, with figures; nothing is taken
+        then.
+        """
+
+    def acquire_async(self, cost: SupportsIndex = 1, timeout: _Seconds | None = None) -> Coroutine[Any, Any, None]:
+        """acquire() as a coroutine, for asyncio, on any loop: a task that waits blocks no other. Cancelling it leaves
+        the queue.
+        """
+
+    def _begin(self, cost: int, timeout_ns: int | None, make_turn: type[Turn]) -> Wait | None:
+        """Takes at once, or begins to wait as what make_turn makes: what acquire_async() does."""
+
+    def reserve(self, cost: SupportsIndex = 1, max_wait: _Seconds | None = None) -> Reservation:
+        """Charges cost now, for use as soon as it is due, for who has a scheduler of its own. For gcra with one quota.
+
+        max_wait: seconds until it is due at most (int, float or timedelta); None for any time.
+
+        Raises TimedOut if it would be due later, or somebody waits already, and ExceedsCapacity; ConfigError for other
+        quotas. Nothing is charged then.
+        """
+
+    def guard(self, cost: SupportsIndex = 1, timeout: _Seconds | None = 0) -> Callable[[_F], _F]:
+        """Makes a decorator: the function's body runs once cost tokens were had.
+
+        timeout: seconds to wait for them at most: 0 to be refused at once, None to wait for ever. Functions wait as
+        acquire() does, async ones as acquire_async() does.
+
+        For functions, async functions, generators, async generators and methods. Raises Refused if they can't be had,
+        as acquire() does; ExceedsCapacity, a Refused, where cost is more than fits at once. With a timeout of 0 the
+        exception's decision has the figures.
         """
 
     def _admit(self, cost: int) -> None:
-        """Takes cost tokens or raises Refused: what a guard does."""
+        """Takes cost tokens or raises Refused: what a guard that doesn't wait does."""
+
+    def __enter__(self) -> None: ...
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None, /
+    ) -> None:
+        """Nothing: tokens come back by themselves."""
+
+    def __aenter__(self) -> Awaitable[None]: ...
+    def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None, /
+    ) -> Awaitable[None]:
+        """Nothing: tokens come back by themselves."""
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
 
     @property
     def quotas(self) -> tuple[Quota, ...]:
@@ -375,7 +431,7 @@ class Permit:
     def release(self, ok: bool = True) -> None:
         """Gives the permits back; ok tells the statistics whether the work went well.
 
-        Raises ConfigError if they were given back before.
+        Raises ConfigError if they were given back before, and Forked if the parent of this process took them.
         """
 
     def __enter__(self) -> Permit: ...
@@ -385,36 +441,112 @@ class Permit:
         """Gives the permits back, if release() didn't."""
 
 @final
+class Reservation:
+    """Tokens that are charged already, to be used from a fixed time on; RateLimiter.reserve() makes them."""
+
+    @property
+    def wait(self) -> float:
+        """Seconds from when it was reserved until it may be used; 0.0 if at once."""
+
+    @property
+    def wait_ns(self) -> int:
+        """Nanoseconds from when it was reserved until it may be used, exact."""
+
+    @property
+    def due_ns(self) -> int:
+        """From when on it may be used, in nanoseconds on the limiter's clock."""
+
+    def cancel(self) -> bool:
+        """Gives it back, unused. True if the tokens are credited: it isn't due yet, and nobody reserved after it; else
+        somebody would have to be told another time than was promised.
+
+        Raises ConfigError if it was cancelled before.
+        """
+
+@final
+class Wait:
+    """One task's place in a queue."""
+
+    @property
+    def turn(self) -> Turn:
+        """What is told."""
+
+    @property
+    def over(self) -> bool:
+        """Whether it waits no longer."""
+
+    def poll(self) -> float | None:
+        """After how many seconds to poll again; None if it will be told."""
+
+    def leave(self) -> None:
+        """Goes without what was asked for; what was granted goes back."""
+
+    def outcome(self) -> Permit | None:
+        """What was granted; raises if it was refused."""
+
+@final
 class ConcurrencyLimiter:
     """Lends at most limit permits at once.
 
-    limit: 0 to 2**31-1; 0 refuses all.
+    limit: 0 to 2**31-1; 0 refuses all, and who waits waits until it is raised.
+    max_waiters: how many may wait at once, 0 to 2**32-2; None for no such limit. Who comes then gets QueueFull.
     track_hold_time: whether stats() tells how long permits are held, at the price of two clock readings each.
-    clock: the clock of the hold times: a ManualClock, for tests, or None for the machine's monotonic clock. The first
-    limiter of a process on that clock may take up to 200 ms to build, once: it calibrates the clock.
+    clock: the clock of hold times and timeouts: a ManualClock, for tests, or None for the machine's monotonic clock.
+    The first limiter of a process on that clock may take up to 200 ms to build, once: it calibrates the clock.
 
-    `with limiter:` holds one permit, which it yields, and raises Refused at once where none is free. An exception that
-    leaves the block counts as failed work in stats(). Blocks may be nested and overlap on threads, in tasks and in
-    generators. Every method may be called from any thread at once. A wrong value raises ConfigError (a ValueError), a
-    wrong type TypeError; nothing is taken then.
+    `with limiter:` and `async with limiter:` wait for one permit, which they yield and hold. An exception that leaves
+    the block counts as failed work in stats(). Blocks may be nested and overlap on threads, in tasks and in generators.
+
+    Every method may be called from any thread at once. A wrong value raises ConfigError (a ValueError), a wrong type
+    TypeError; nothing is taken then. In the child of a fork no permit is out and nobody waits: what the parent holds is
+    the parent's.
     """
 
     def __new__(
-        cls, limit: SupportsIndex, *, track_hold_time: bool = False, clock: ManualClock | None = None
+        cls,
+        limit: SupportsIndex,
+        *,
+        max_waiters: SupportsIndex | None = None,
+        track_hold_time: bool = False,
+        clock: ManualClock | None = None,
     ) -> ConcurrencyLimiter: ...
     def try_acquire(self, permits: SupportsIndex = 1) -> Permit | None:
         """Takes so many permits if all can be had now, and lends them as one Permit; None if not."""
 
-    def guard(self, permits: SupportsIndex = 1) -> Callable[[_F], _F]:
-        """Makes a decorator: the function's body runs only if so many permits can be had when it starts, else Refused
-        is raised. They are held until the body ends; an exception that leaves it counts as failed work.
+    def acquire(self, permits: SupportsIndex = 1, timeout: _Seconds | None = None) -> Permit:
+        """Takes so many permits, all at once, waiting for its turn: first come, first served. Other threads run
+        meanwhile, and signals are noticed.
 
-        For functions, async functions, generators, async generators and methods. ExceedsCapacity, a Refused, is
-        raised where permits is more than the limit.
+        timeout: seconds to wait at most (int, float or timedelta); None for ever, 0 to try once.
+
+        Raises TimedOut (a TimeoutError), QueueFull, Closed or ExceedsCapacity, all Refused, with figures; nothing is
+        taken then.
+        """
+
+    def acquire_async(self, permits: SupportsIndex = 1, timeout: _Seconds | None = None) -> Coroutine[Any, Any, Permit]:
+        """acquire() as a coroutine, for asyncio, on any loop: a task that waits blocks no other. Cancelling it leaves
+        the queue.
+        """
+
+    def _begin(self, permits: int, timeout_ns: int | None, make_turn: type[Turn]) -> Wait | Permit:
+        """Takes at once, or begins to wait as what make_turn makes: what acquire_async() does."""
+
+    def guard(self, permits: SupportsIndex = 1, timeout: _Seconds | None = 0) -> Callable[[_F], _F]:
+        """Makes a decorator: the function's body runs once so many permits were had, which are held until it ends; an
+        exception that leaves it counts as failed work.
+
+        timeout: seconds to wait for them at most: 0 to be refused at once, None to wait for ever. Functions wait as
+        acquire() does, async ones as acquire_async() does.
+
+        For functions, async functions, generators, async generators and methods. Raises Refused if they can't be had,
+        as acquire() does; ExceedsCapacity, a Refused, where permits is more than the limit.
         """
 
     def _admit(self, permits: int) -> Permit:
-        """Takes permits or raises Refused: what a guard does."""
+        """Takes permits or raises Refused: what a guard that doesn't wait does."""
+
+    def _entered(self, frame: FrameType | None, permit: Permit) -> None:
+        """Notes that a block of this frame holds the permit."""
 
     @property
     def limit(self) -> int:
@@ -430,7 +562,22 @@ class ConcurrencyLimiter:
 
     @property
     def available(self) -> int:
-        """How many permits could be taken now; 0 while more are out than a lowered limit."""
+        """How many permits could be taken now; 0 while anybody waits, more are out than a lowered limit, or it is
+        closed.
+        """
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether close() was called."""
+
+    def close(self) -> None:
+        """Lends nothing any more, for ever: who waits and who comes gets Closed, and try_acquire() gives None. Permits
+        that are out can be given back.
+        """
 
     def stats(self) -> ConcurrencyStats:
         """What was allowed, denied and released since the limiter was built, in calls, and what is out now."""
@@ -439,6 +586,12 @@ class ConcurrencyLimiter:
     def __exit__(
         self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None, /
     ) -> None:
+        """Gives the block's permit back, if the block didn't."""
+
+    def __aenter__(self) -> Awaitable[Permit]: ...
+    def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None, /
+    ) -> Awaitable[None]:
         """Gives the block's permit back, if the block didn't."""
 
 @final

@@ -14,13 +14,41 @@ class TidegateError(Exception):
 
 
 class Refused(TidegateError):
-    """A limiter said no to a guard or a with block. `decision` has the figures; None from a concurrency limiter."""
+    """A limiter said no where the work must not go ahead: in acquire(), a guard, a with block.
+
+    A rate limiter's guard without a timeout has the figures in `decision`, which is None else. Who waited, or would
+    have, finds in the others how long it was and how it stood then; where nobody would wait they are None.
+    """
 
     decision: Decision | None
+    elapsed: float | None
+    """Seconds that it waited."""
+    timeout: float | None
+    """Seconds that it would have waited at most; None if for ever."""
+    limit: int | None
+    """Permits at once, or tokens in a period."""
+    in_flight: int | None
+    """Permits that were out; None from a rate limiter."""
+    waiting: int | None
+    """How many others waited."""
 
-    def __init__(self, decision: Decision | None = None, message: str | None = None) -> None:
+    def __init__(
+        self,
+        decision: Decision | None = None,
+        message: str | None = None,
+        elapsed: float | None = None,
+        timeout: float | None = None,
+        limit: int | None = None,
+        in_flight: int | None = None,
+        waiting: int | None = None,
+    ) -> None:
         super().__init__(message if message is not None else _told(decision))
         self.decision = decision
+        self.elapsed = elapsed
+        self.timeout = timeout
+        self.limit = limit
+        self.in_flight = in_flight
+        self.waiting = waiting
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.decision, str(self)), self.__dict__
@@ -30,15 +58,15 @@ class ExceedsCapacity(Refused):
     """More was asked for than the limiter can ever grant at once: no waiting helps."""
 
 
-class TimedOut(TidegateError, TimeoutError):
+class TimedOut(Refused, TimeoutError):
     """The wait outlasted, or would have outlasted, its timeout."""
 
 
-class QueueFull(TidegateError):
+class QueueFull(Refused):
     """As many callers wait as may."""
 
 
-class Closed(TidegateError):
+class Closed(Refused):
     """The limiter is closed."""
 
 
@@ -60,6 +88,10 @@ class ConfigError(TidegateError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.argument}: got {self.value}; allowed: {self.allowed}"
+
+
+class Forked(TidegateError, RuntimeError):
+    """A permit that the parent of this process took was to be given back here. It is out there, and not here."""
 
 
 class InternalError(TidegateError, RuntimeError):

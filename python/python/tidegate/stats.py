@@ -10,9 +10,15 @@ class RateStats:
     """Calls of a rate limiter since it was built. Peeks count nowhere, nor do calls with a wrong argument."""
 
     allowed: int
-    """Calls that were admitted."""
+    """Calls that were admitted, at once or after a wait."""
     denied: int
     """Calls that were refused, for now or for ever."""
+    timed_out: int
+    """Waits that outlasted their timeout, or would have and so did not begin."""
+    cancelled: int
+    """Waits that were left: by a cancelled task, or for what a signal's handler raised."""
+    waiting: int
+    """How many wait now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,12 @@ class ConcurrencyStats:
     """Calls that were admitted."""
     denied: int
     """Calls that were refused, for now or for ever."""
+    timed_out: int
+    """Waits that outlasted their timeout, or would have and so did not begin."""
+    cancelled: int
+    """Waits that were left: by a cancelled task, or for what a signal's handler raised."""
+    waiting: int
+    """How many wait now."""
     released_ok: int
     """Releases whose work went well: release(), and blocks and guarded functions that ended."""
     released_failed: int

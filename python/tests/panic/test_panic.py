@@ -14,7 +14,7 @@ BUILD = Path(__file__).resolve().parents[3] / "build" / "test-panic" / "python"
 COST = 666_666_666
 
 PROLOGUE = """
-import gc, pickle, threading
+import asyncio, gc, pickle, threading
 import tidegate
 from tidegate import ConcurrencyLimiter, InternalError, KeyedConcurrencyLimiter, KeyedRateLimiter, Quota, RateLimiter
 
@@ -60,10 +60,18 @@ def test_the_build_with_the_door_is_the_one_that_is_tested():
         f"RateLimiter('5/s').decide, {COST}",
         f"RateLimiter('5/s').peek, {COST}",
         f"RateLimiter('5/s').guard({COST})(print)",
+        f"RateLimiter('5/s').guard({COST}, timeout=1)(print)",
+        f"RateLimiter('5/s').acquire, {COST}",
+        f"RateLimiter('5/s').reserve, {COST}",
+        f"asyncio.run, RateLimiter('5/s').acquire_async({COST})",
         f"ConcurrencyLimiter(5).try_acquire, {COST}",
         f"ConcurrencyLimiter(5).guard({COST})(print)",
+        f"ConcurrencyLimiter(5).guard({COST}, timeout=1)(print)",
+        f"ConcurrencyLimiter(5).acquire, {COST}",
+        f"asyncio.run, ConcurrencyLimiter(5).acquire_async({COST})",
         "KeyedRateLimiter, 'test-panic'",
         "KeyedRateLimiter('5/s').reconfigure, 'test-panic'",
+        "KeyedRateLimiter('5/s').set_quota, 'ann', 'test-panic'",
         f"KeyedRateLimiter('5/s').try_acquire, 'ann', {COST}",
         f"KeyedRateLimiter('5/s').try_acquire_many, ['ann'], {COST}",
         f"KeyedRateLimiter('5/s').decide, 'ann', {COST}",
