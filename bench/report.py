@@ -6,7 +6,7 @@ from targets import OURS, cost
 PAGE = ROOT / "docs/benchmarks.md"
 COLUMNS = ("language", "case", "tidegate", "peer", "ratio", "target", "reached")
 
-UNIT_NAMES = {"ns_per_op": "ns", "ops_per_s": "M/s", "bytes_per_key": "bytes"}
+UNIT_NAMES = {"ns_per_op": "ns", "ops_per_s": "M/s", "bytes_per_key": "bytes", "bytes_per_waiter": "bytes"}
 
 # The page around the tables: how it is measured, in words.
 TEMPLATE = ROOT / "bench/page.md"

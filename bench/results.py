@@ -8,7 +8,7 @@ import json
 import pathlib
 
 LATEST = pathlib.Path(__file__).resolve().parent / "results/latest.json"
-UNITS = ("ns_per_op", "ops_per_s", "bytes_per_key")
+UNITS = ("ns_per_op", "ops_per_s", "bytes_per_key", "bytes_per_waiter")
 NOTHING = {"machine": None, "toolchains": {}, "rows": []}
 
 

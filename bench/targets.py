@@ -12,8 +12,8 @@ def ns(row):
 
 
 def cost(row):
-    """What a row measures as an amount of which less is better: bytes a key, or nanoseconds a call."""
-    return row["bytes_per_key"] if "bytes_per_key" in row else ns(row)
+    """What a row measures as an amount of which less is better: bytes a key or waiter, or nanoseconds a call."""
+    return next((row[unit] for unit in ("bytes_per_key", "bytes_per_waiter") if unit in row), 0) or ns(row)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +39,7 @@ SPEED_RATIO = Measure(lambda ours, theirs: ns(theirs) / ns(ours), "{:.2f} x as f
 EXTRA_NS = Measure(lambda ours, theirs: ns(ours) - ns(theirs), "{:+.1f} ns", at_most=True)
 MEMORY_RATIO = Measure(lambda ours, theirs: cost(ours) / cost(theirs), "{:.2f} x the memory", at_most=True)
 OWN_NS = Measure(lambda ours, _: ns(ours), "{:.1f} ns", at_most=True)
+OWN_BYTES = Measure(lambda ours, _: cost(ours), "{:.0f} bytes", at_most=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +88,8 @@ HOLD_TIMES = f"{PERMIT}, hold times"
 ALLOWED, REFUSED, RACE = "gcra allowed", "gcra refused", "counter race"
 KEY, THOUSAND, HUNDRED_THOUSAND, MILLION = "1 key", "1,000 keys", "100,000 keys", "1,000,000 keys"
 BATCH, SINGLE_CALLS = "100 keys in one call", "tidegate single calls"
-MEMORY = "memory, 1,000,000 keys"
+MEMORY, WAITERS = "memory, 1,000,000 keys", "memory, 10,000 waiters"
+ACQUIRE, HAND_OVER = "tidegate acquire", "hand-over between 2 threads"
 
 
 def keyed(language, keys, peer, measure, bound, call=None):
@@ -102,6 +104,13 @@ TARGETS = [
     *(same_case("rust", f"{ALLOWED}, {threads} threads", "governor", SPEED_RATIO, 1.2) for threads in (2, 10)),
     same_case("rust", PERMIT, "tokio", TIME_RATIO, 0.7),
     Target("price of hold times", ("rust", HOLD_TIMES, OURS), ("rust", PERMIT, OURS), EXTRA_NS, None, "without"),
+    *(
+        Target(f"acquire, {case}", ("rust", case, ACQUIRE), ("rust", case, OURS), EXTRA_NS, 2, "try_acquire")
+        for case in (ALLOWED, PERMIT)
+    ),
+    same_case("rust", HAND_OVER, "tokio", TIME_RATIO, 1),
+    same_case("rust", HAND_OVER, "Mutex + Condvar", TIME_RATIO, 1),
+    Target(WAITERS, ("rust", WAITERS, OURS), None, OWN_BYTES, 256),
     Target(
         "counter race, 10 threads",
         ("rust", RACE, OURS),

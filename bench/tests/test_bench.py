@@ -32,10 +32,10 @@ def race(language, subject, per_second):
     return figures | {"ops_per_s": per_second, "spread": [per_second, per_second]}
 
 
-def memory(subject, bytes_per_key):
-    figures = row("rust", targets.MEMORY, subject)
+def memory(subject, amount, case=targets.MEMORY, unit="bytes_per_key"):
+    figures = row("rust", case, subject)
     del figures["ns_per_op"]
-    return figures | {"bytes_per_key": bytes_per_key, "spread": [bytes_per_key, bytes_per_key]}
+    return figures | {unit: amount, "spread": [amount, amount]}
 
 
 def verdict(ours, peer, language, label, measure):
@@ -86,6 +86,20 @@ class Judging(unittest.TestCase):
                 memory("governor", 100),
                 targets.MEMORY,
                 targets.MEMORY_RATIO,
+            ),
+            (
+                memory("tidegate", 256, targets.WAITERS, "bytes_per_waiter"),
+                memory("tidegate", 257, targets.WAITERS, "bytes_per_waiter"),
+                None,
+                targets.WAITERS,
+                targets.OWN_BYTES,
+            ),
+            (
+                row(subject=targets.ACQUIRE, ns=12),
+                row(subject=targets.ACQUIRE, ns=12.1),
+                row(ns=10),
+                "acquire, gcra allowed",
+                targets.EXTRA_NS,
             ),
             (
                 row("python", keyed, ns=110),

@@ -4,6 +4,7 @@ mod keyed;
 mod memory;
 mod peers;
 mod rounds;
+mod waiting;
 
 use peers::{governor_full, governor_used_up};
 use rounds::{Case, report, together};
@@ -31,8 +32,9 @@ fn main() {
     }
     keyed::gcra(rounds);
     keyed::contended(rounds);
-    memory::keyed(if quick { 1 } else { 5 });
+    memory::all(if quick { 1 } else { 5 });
     concurrency(rounds);
+    waiting::hand_over(rounds, if quick { 20_000 } else { 50_000 });
     counter_race(if quick { 1 } else { 3 });
 }
 
@@ -64,6 +66,7 @@ fn gcra(rounds: usize) {
             &mut [
                 Case::new("tidegate", 200_000, || assert!(black_box(&ours).try_acquire())),
                 Case::new("governor", 200_000, || assert!(black_box(&theirs).check().is_ok())),
+                Case::new("tidegate acquire", 200_000, || assert!(black_box(&ours).acquire(None).is_ok())),
             ],
         ),
     );
@@ -137,6 +140,7 @@ fn concurrency(rounds: usize) {
             &mut [
                 Case::new("tidegate", 200_000, || drop(black_box(&ours).try_acquire().expect("free"))),
                 Case::new("tokio", 200_000, || drop(black_box(&theirs).try_acquire().expect("free"))),
+                Case::new("tidegate acquire", 200_000, || drop(black_box(&ours).acquire(None).expect("free"))),
             ],
         ),
     );

@@ -1,6 +1,7 @@
 //! Timing: subjects take turns, round by round, so that a machine whose speed drifts is the same for all.
 
 use std::sync::Barrier;
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 pub struct Case<'a> {
@@ -54,26 +55,52 @@ impl<'a> Case<'a> {
             round: Box::new(move || {
                 let barrier = Barrier::new(threads);
                 std::thread::scope(|scope| {
-                    let workers: Vec<_> = (0..threads)
-                        .map(|_| {
-                            scope.spawn(|| {
-                                barrier.wait();
-                                let start = Instant::now();
-                                for _ in 0..calls {
-                                    call();
-                                }
-                                (start, Instant::now())
-                            })
-                        })
-                        .collect();
-                    let spans: Vec<_> = workers.into_iter().map(|worker| worker.join().expect("no panic")).collect();
-                    let first = spans.iter().map(|(start, _)| *start).min().expect("a thread");
-                    let last = spans.iter().map(|(_, end)| *end).max().expect("a thread");
-                    (last - first).as_nanos() as f64 / f64::from(calls) / threads as f64
+                    let workers = (0..threads).map(|_| scope.spawn(|| span(&barrier, calls, &call))).collect();
+                    whole(workers).as_nanos() as f64 / f64::from(calls) / threads as f64
                 })
             }),
         }
     }
+
+    /// One thread calls `ping`, another `pong`, `calls` times each, and each waits for the other; the time is that of one of both.
+    pub fn alternating(
+        subject: &'static str,
+        calls: u32,
+        ping: impl Fn() + Sync + 'a,
+        pong: impl Fn() + Sync + 'a,
+    ) -> Self {
+        Self {
+            subject,
+            round: Box::new(move || {
+                let barrier = Barrier::new(2);
+                std::thread::scope(|scope| {
+                    let workers = vec![
+                        scope.spawn(|| span(&barrier, calls, &ping)),
+                        scope.spawn(|| span(&barrier, calls, &pong)),
+                    ];
+                    whole(workers).as_nanos() as f64 / f64::from(calls) / 2.0
+                })
+            }),
+        }
+    }
+}
+
+/// When a thread's calls began and ended.
+fn span(barrier: &Barrier, calls: u32, call: &impl Fn()) -> (Instant, Instant) {
+    barrier.wait();
+    let start = Instant::now();
+    for _ in 0..calls {
+        call();
+    }
+    (start, Instant::now())
+}
+
+/// From the first beginning to the last end.
+fn whole(workers: Vec<ScopedJoinHandle<'_, (Instant, Instant)>>) -> Duration {
+    let spans: Vec<_> = workers.into_iter().map(|worker| worker.join().expect("no panic")).collect();
+    let first = spans.iter().map(|(start, _)| *start).min().expect("a thread");
+    let last = spans.iter().map(|(_, end)| *end).max().expect("a thread");
+    last - first
 }
 
 /// Runs all cases in turn, one round to warm up and then `rounds`.
@@ -103,8 +130,8 @@ pub fn report_rate(case: &str, subject: &str, rates: &[f64]) {
     line(case, subject, "ops_per_s", rates);
 }
 
-pub fn report_bytes(case: &str, subject: &str, bytes: &[f64]) {
-    line(case, subject, "bytes_per_key", bytes);
+pub fn report_bytes(case: &str, subject: &str, unit: &str, bytes: &[f64]) {
+    line(case, subject, unit, bytes);
 }
 
 /// `sorted` in rising order: its median, tenth and ninetieth percentile.
@@ -124,6 +151,7 @@ fn version(subject: &str) -> &'static str {
     match subject {
         "governor" => "0.10.4",
         "tokio" => "1.54.1",
+        "Mutex + Condvar" => "std",
         _ => "0.1.0",
     }
 }
