@@ -41,7 +41,12 @@ impl ConcurrencyLimiter {
     /// If permits is not 1 … 2⁵³−1 or exceeds the limit, it timed out, as many wait as may, or the limiter is closed.
     #[inline]
     pub fn acquire_n(&self, permits: u64, timeout: impl Into<Option<Duration>>) -> Result<Permit<'_>, AcquireError> {
-        self.acquire_raw(permits, timeout).map(|raw| Permit::new(&self.shared, raw))
+        check_cost("permits", permits)?;
+        match self.take_free(permits) {
+            // Apart from the other way, so that the permit is made where it will be.
+            Some(raw) => Ok(Permit::new(&self.shared, raw)),
+            None => self.wait_for(permits, timeout.into(), None).map(|raw| Permit::new(&self.shared, raw)),
+        }
     }
 
     /// [`acquire_n`](Self::acquire_n) for a permit that keeps the limiter alive.
