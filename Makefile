@@ -209,7 +209,7 @@ KEYED := rust c cpp python node java
 # Whose driver knows quotas of single keys, keys refused most and hold times of keyed permits, too.
 KEYED_QUOTAS := rust c cpp python node java
 # Whose driver waits, reserves and closes, too.
-WAITING := rust
+WAITING := rust node
 test-conformance: $(if $(call has,rust),examples) $(BUILD_STAGES)
 	$(PYTHON) -m unittest discover -s tests/conformance
 	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))') $(foreach lang,$(filter $(KEYED),$(LANGS)),--keyed $(lang)) \

@@ -1,8 +1,8 @@
 /**
  * Exact, fast, in-process limiters: rate limiters (so many per time) and concurrency limiters (so many at once).
  *
- * Units are in the names: `…Ms` are milliseconds, `…Ns` nanoseconds. Nothing here waits, keeps the process alive, or
- * shares a limiter between worker threads: each has its own.
+ * Units are in the names: `…Ms` are milliseconds, `…Ns` nanoseconds. Nothing here blocks the event loop or keeps the process
+ * alive, waits neither: a process that only waits ends. A worker thread has limiters of its own, unless they are `shared`.
  */
 
 /// <reference lib="esnext.disposable" />
@@ -138,7 +138,63 @@ export class Decision {
 /** `retryAfterNs` of what will never be admitted: 2⁶⁴−1. */
 export const NEVER_NS: bigint;
 
-export interface RateLimiterOptions {
+/** What a limiter without keys may be built with, too. */
+export interface WaitingOptions {
+  /** How many may wait at once: 0 to 2³²−2, which is the default. Who comes then is refused with a {@link QueueFullError}. */
+  readonly maxWaiters?: number | undefined;
+  /**
+   * A name under which all worker threads of the process have one and the same limiter of this kind. Who asks for it first
+   * builds it; the others must say the same limit or quotas, `maxWaiters` and `trackHoldTime`, else that is a
+   * {@link ConfigError} that names `shared`. It stays, with what is used, until the process ends. What a worker holds is given
+   * back when the worker ends, and its waits end. Not with a `clock`.
+   */
+  readonly shared?: string | undefined;
+}
+
+/** How long to wait. */
+export interface WaitOptions {
+  /**
+   * Milliseconds, 0 or above. Without it, or with `Infinity`, for ever; 0 tries once. What outlasts it is rejected with a
+   * {@link TimedOutError}, a rate limiter does so at once if that is certain. Measured on the limiter's clock.
+   */
+  readonly timeoutMs?: number | undefined;
+  /** Ends the wait: rejects with its `reason`. Of no effect once the promise is resolved. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** For `run` and `map` of a rate limiter. */
+export interface CostWaitOptions extends WaitOptions {
+  /** Tokens for each call, by default 1. */
+  readonly cost?: number | undefined;
+}
+
+/** For `run` and `map` of a concurrency limiter. */
+export interface PermitsWaitOptions extends WaitOptions, PermitsOptions {}
+
+export interface ReserveOptions {
+  /** Milliseconds, 0 or above: what would be due later is a {@link TimedOutError}. By default `Infinity`. */
+  readonly maxWaitMs?: number | undefined;
+}
+
+/** Tokens that are charged already, and may be used from a time on. Made by {@link RateLimiter.reserve}. */
+export class Reservation {
+  private constructor();
+  /** Milliseconds from when it was made until it may be used: rounded up to whole ones. 0 if at once. */
+  readonly waitMs: number;
+  /** The same, exact. */
+  readonly waitNs: bigint;
+  /**
+   * Gives it back, once. It is credited, which is told, if it isn't due yet and nobody reserved after it: else somebody else's
+   * time would come sooner than was promised to all.
+   * @throws {TidegateError} with the code `ERR_TIDEGATE_RESERVATION` if it was cancelled before
+   */
+  cancel(): boolean;
+  /** Such as `Reservation(100 ms)`; so console.log shows it. */
+  toString(): string;
+}
+
+/** Options of a clock, for tests. */
+export interface ClockOptions {
   /**
    * A clock of yours, for tests. By default the machine's monotonic clock, which is calibrated once in a process: the first
    * limiter on it may take up to 200 ms to build.
@@ -146,16 +202,31 @@ export interface RateLimiterOptions {
   readonly clock?: ManualClock | undefined;
 }
 
+export interface RateLimiterOptions extends ClockOptions, WaitingOptions {}
+
 /** A function that a guard takes and returns. */
 // biome-ignore lint/suspicious/noExplicitAny: with never, TypeScript before 5.4 refuses parameters that have a default
 export type AnyFunction = (this: any, ...args: any[]) => unknown;
 
 /** What a rate limiter has done since it was built, in calls. */
-export interface RateStats {
-  /** Calls of `tryAcquire` and `decide` that were admitted. */
+export interface RateStats extends CallStats, WaitStats {}
+
+/** What became of calls. */
+export interface CallStats {
+  /** Calls that were admitted, at once or after a wait; `peek` counts nowhere. */
   readonly allowed: number;
-  /** Calls of `tryAcquire` and `decide` that were refused. */
+  /** Calls that were refused, but for those that timed out. */
   readonly denied: number;
+}
+
+/** What became of waits. */
+export interface WaitStats {
+  /** Waits that outlasted their timeout, or would have. */
+  readonly timedOut: number;
+  /** Waits that were ended by a signal. */
+  readonly cancelled: number;
+  /** How many wait now. */
+  readonly waiting: number;
 }
 
 /**
@@ -167,6 +238,7 @@ export interface RateStats {
  * @example
  * const limiter = new RateLimiter('100/s burst 20');
  * if (limiter.tryAcquire()) handle(request);
+ * await limiter.acquire(1, { timeoutMs: 500 });
  */
 export class RateLimiter {
   /**
@@ -176,7 +248,32 @@ export class RateLimiter {
   constructor(quotas: Quotas, options?: RateLimiterOptions);
   /** Spends `cost` tokens if all can be had now. */
   tryAcquire(cost?: number): boolean;
-  /** The same, and tells the figures. */
+  /**
+   * Spends `cost` tokens when it is their turn: first come, first served. Charged when due, not before.
+   *
+   * Nothing keeps the process alive meanwhile: if it has nothing else to do, it ends.
+   * @throws {TimedOutError | QueueFullError | ExceedsCapacityError} as a rejection, with the figures of {@link WaitFigures}
+   */
+  acquire(cost?: number, options?: WaitOptions): Promise<void>;
+  /** Calls `fn` when it is its turn. Calls it at once, before this returns, if nobody waits. */
+  run<T>(fn: () => T, options?: CostWaitOptions): Promise<Awaited<T>>;
+  /** Calls `fn` for each item when it is its turn, as {@link ConcurrencyLimiter.map} does. */
+  map<T, R>(
+    iterable: Iterable<T> | AsyncIterable<T>,
+    fn: (item: T, index: number) => R,
+    options?: CostWaitOptions,
+  ): Promise<Awaited<R>[]>;
+  /**
+   * Spends `cost` tokens now, for use from the time on that the reservation names. For those with a scheduler of their own, with
+   * one quota and gcra.
+   * @throws {TimedOutError} if that is after `maxWaitMs`, or somebody waits
+   * @throws {ExceedsCapacityError} if it is more than the burst
+   * @throws {ConfigError} `quota`, if the limiter is another
+   */
+  reserve(cost?: number, options?: ReserveOptions): Reservation;
+  /** How many wait now. */
+  readonly waiting: number;
+  /** {@link tryAcquire}, and tells the figures. */
   decide(cost?: number): Decision;
   /** What {@link decide} would answer now. Spends nothing; `remaining` is what is unspent. */
   peek(cost?: number): Decision;
@@ -201,7 +298,7 @@ export class RateLimiter {
   stats(): RateStats;
   /**
    * A function like `fn` that spends `cost` tokens before each call. The work of a generator function begins, and is
-   * charged, with the first `next()`. An async function that is refused rejects, any other throws:
+   * charged, with the first `next()`. Does not wait: an async function that is refused rejects, any other throws,
    * a {@link RefusedError}, or an {@link ExceedsCapacityError}.
    */
   guard<F extends AnyFunction>(fn: F, options?: { readonly cost?: number | undefined }): F;
@@ -231,7 +328,7 @@ export function keyOf(...parts: Key[]): Uint8Array;
  */
 export function ipKey(address: string, options?: { readonly prefix?: number | undefined }): Uint8Array;
 
-export interface KeyedRateLimiterOptions extends RateLimiterOptions {
+export interface KeyedRateLimiterOptions extends ClockOptions {
   /** For how many keys that owe something at once there is room: 1 to 2³², by default 100,000. Takes 40 bytes for each. */
   readonly maxKeys?: number | undefined;
   /**
@@ -257,7 +354,7 @@ export interface DeniedKey {
 }
 
 /** What a keyed rate limiter has done since it was built, in calls, and how many keys count. */
-export interface KeyedRateStats extends RateStats {
+export interface KeyedRateStats extends CallStats {
   /** Keys that owe something, about: exact up to some 6,000 keys of capacity, else from a sample. */
   readonly liveKeys: number;
   /** Keys that were forgotten for new ones though they owed something. */
@@ -365,19 +462,15 @@ export class Permit {
   toString(): string;
 }
 
-export interface ConcurrencyLimiterOptions {
-  /** Measures how long permits are held: two clock readings for each. By default false. */
+export interface HoldTimeOptions extends ClockOptions {
+  /** Measures how long permits are held, on the clock: two readings for each. By default false. */
   readonly trackHoldTime?: boolean | undefined;
-  /** The clock for hold times. By default the machine's monotonic clock, as for {@link RateLimiterOptions}. */
-  readonly clock?: ManualClock | undefined;
 }
 
+export interface ConcurrencyLimiterOptions extends HoldTimeOptions, WaitingOptions {}
+
 /** What a concurrency limiter has done since it was built, and how it stands. */
-export interface ConcurrencyStats {
-  /** Calls that were admitted. */
-  readonly allowed: number;
-  /** Calls that were refused. */
-  readonly denied: number;
+export interface ConcurrencyStats extends CallStats, WaitStats {
   readonly limit: number;
   readonly inFlight: number;
   readonly available: number;
@@ -397,7 +490,7 @@ export interface ConcurrencyStats {
   readonly toJSON?: () => Json<ConcurrencyStats>;
 }
 
-/** What to take for a call of a guarded function or of {@link ConcurrencyLimiter.run}. */
+/** What to take for a call of a guarded function. */
 export interface PermitsOptions {
   /** By default 1. */
   readonly permits?: number | undefined;
@@ -408,15 +501,15 @@ export interface PermitsOptions {
  *
  * @example
  * const limiter = new ConcurrencyLimiter(4);
- * using permit = limiter.tryAcquire(); // released at the end of the scope
- * if (permit) await work();
+ * const pages = await limiter.map(urls, (url) => fetch(url)); // four at once
+ * const page = await limiter.run(() => fetch(url), { timeoutMs: 500 });
  *
  * @example
- * const permit = limiter.tryAcquire(); // the same where there is no `using`
+ * const permit = await limiter.acquire(); // or tryAcquire(), which is null if there is none
  * try {
- *   if (permit) await work();
+ *   await work();
  * } finally {
- *   permit?.release();
+ *   permit.release();
  * }
  */
 export class ConcurrencyLimiter {
@@ -431,9 +524,26 @@ export class ConcurrencyLimiter {
    * @param permits a whole number from 1 to 2⁵³−1, by default 1; another number is a RangeError, anything else a TypeError
    */
   tryAcquire(permits?: number): Permit | null;
-  /** Permits that may be out at once. Setting it never blocks; permits that are out stay out. */
+  /**
+   * Takes permits when it is their turn: first come, first served, and who waits for many isn't overtaken. A release hands over
+   * at once, so that nobody comes in between. `using permit = await limiter.acquire()` releases at the end of the scope.
+   *
+   * Nothing keeps the process alive meanwhile: if it has nothing else to do, it ends.
+   * @throws {TimedOutError | QueueFullError | ClosedError | ExceedsCapacityError} as a rejection, with the figures of
+   * {@link WaitFigures}
+   */
+  acquire(permits?: number, options?: WaitOptions): Promise<Permit>;
+  /**
+   * Permits that may be out at once. Setting it never blocks; permits that are out stay out. 0 is a pause for those who wait;
+   * who waits for more than the limit is rejected with an {@link ExceedsCapacityError}.
+   */
   get limit(): number;
   set limit(limit: number);
+  /** How many wait now. */
+  readonly waiting: number;
+  /** Ends all waits with a {@link ClosedError}, for good: nothing is lent any more. Permits that are out stay out. */
+  close(): void;
+  readonly isClosed: boolean;
   /** Permits that are out. */
   readonly inFlight: number;
   /** Permits that could be taken now; 0 while more are out than a lowered limit. */
@@ -441,21 +551,32 @@ export class ConcurrencyLimiter {
   stats(): ConcurrencyStats;
   /**
    * Calls `fn` under a permit, which is released when the promise that it returns settles: as ok, or as failed if it
-   * rejects or `fn` throws. Does not wait: rejects at once if no permit can be had, with a {@link RefusedError}, or with an
-   * {@link ExceedsCapacityError} if more are asked for than the limit.
+   * rejects or `fn` throws. Waits for it as {@link acquire} does; calls `fn` at once, before this returns, if there is room.
    */
-  run<T>(fn: () => T, options?: PermitsOptions): Promise<Awaited<T>>;
+  run<T>(fn: () => T, options?: PermitsWaitOptions): Promise<Awaited<T>>;
+  /**
+   * Calls `fn` for each item of an iterable, each call under a permit, and resolves with what the calls return, in the order
+   * of the items. An item is pulled when there is a permit for its call, not before, so that endless sources are fine.
+   *
+   * After a failure of a call, the source or a wait nothing is pulled any more; rejects with the first one once the calls that
+   * run have settled.
+   */
+  map<T, R>(
+    iterable: Iterable<T> | AsyncIterable<T>,
+    fn: (item: T, index: number) => R,
+    options?: PermitsWaitOptions,
+  ): Promise<Awaited<R>[]>;
   /**
    * A function like `fn`, each call of which holds a permit: until it returns, until its promise settles, or until its
-   * generator ends. An async function that is refused rejects, any other throws: a {@link RefusedError}, or an
-   * {@link ExceedsCapacityError}.
+   * generator ends. Does not wait: an async function that is refused rejects, any other throws, a {@link RefusedError}, an
+   * {@link ExceedsCapacityError} or a {@link ClosedError}.
    */
   guard<F extends AnyFunction>(fn: F, options?: PermitsOptions): F;
   /** How it stands, such as `ConcurrencyLimiter(2 of 4 out)`; so console.log shows it. */
   toString(): string;
 }
 
-export interface KeyedConcurrencyLimiterOptions extends ConcurrencyLimiterOptions {
+export interface KeyedConcurrencyLimiterOptions extends HoldTimeOptions {
   /** For how many keys with permits out there is room: 1 to 2³², by default 100,000. Takes 40 bytes for each. */
   readonly maxKeys?: number | undefined;
 }
@@ -526,7 +647,10 @@ export class KeyedConcurrencyLimiter {
   /** The `maxKeys` that it was built with. */
   readonly capacity: number;
   stats(): KeyedConcurrencyStats;
-  /** Calls `fn` under a permit of a key, as {@link ConcurrencyLimiter.run} does. */
+  /**
+   * Calls `fn` under a permit of a key, which is released as {@link ConcurrencyLimiter.run} has it. Does not wait: rejects at
+   * once if no permit can be had, with a {@link RefusedError} or an {@link ExceedsCapacityError}.
+   */
   run<T>(fn: () => T, options: KeyedPermitsOptions<() => T>): Promise<Awaited<T>>;
   /** A function like `fn`, each call of which holds a permit of a key, as {@link ConcurrencyLimiter.guard} has it. */
   guard<F extends AnyFunction>(fn: F, options: KeyedPermitsOptions<F>): F;
@@ -569,8 +693,8 @@ export class TidegateError extends Error {
   constructor(message?: string, code?: string, options?: { cause?: unknown });
   /**
    * `ERR_TIDEGATE_` and: `REFUSED`, `EXCEEDS_CAPACITY`, `TIMED_OUT`, `QUEUE_FULL`, `CLOSED`, `INTERNAL` (the classes below);
-   * `CONFIG` ({@link ConfigError}), `OUT_OF_RANGE` (RangeError), `INVALID_TYPE` (TypeError); `PERMIT`, `DECISION` (spent, or
-   * of another limiter); `NATIVE` (the native library can't be loaded).
+   * `CONFIG` ({@link ConfigError}), `OUT_OF_RANGE` (RangeError), `INVALID_TYPE` (TypeError); `PERMIT`, `DECISION`,
+   * `RESERVATION` (spent, or of another limiter); `NATIVE` (the native library can't be loaded).
    */
   readonly code: string;
   /** The argument that was wrong, if one was. */
@@ -581,7 +705,7 @@ export class TidegateError extends Error {
   readonly allowed?: string;
 }
 
-/** A guarded call was refused. */
+/** A call was refused. */
 export class RefusedError extends TidegateError {
   constructor(message?: string, decision?: Decision);
   readonly code: 'ERR_TIDEGATE_REFUSED' | 'ERR_TIDEGATE_EXCEEDS_CAPACITY';
@@ -589,26 +713,61 @@ export class RefusedError extends TidegateError {
   readonly decision: Decision | undefined;
 }
 
-/** A guarded call was refused because it asked for more than the limiter can ever grant. */
-export class ExceedsCapacityError extends RefusedError {
+/** How a limiter stood when a wait came to nothing. On errors of waits only. */
+export interface WaitFigures {
+  /** How long it was waited, in milliseconds: 0 if it was refused at once. */
+  readonly elapsedMs: number;
+  /** The timeout of the wait, if it had one. */
+  readonly timeoutMs: number | undefined;
+  /** The limit: permits at once, or tokens per period of the first quota. */
+  readonly limit: number;
+  /** Permits that were out; of concurrency limiters. */
+  readonly inFlight?: number | undefined;
+  /** How many others waited. */
+  readonly waiting: number;
+}
+
+/** A call was refused because it asked for more than the limiter can ever grant. */
+export class ExceedsCapacityError extends RefusedError implements Partial<WaitFigures> {
+  readonly elapsedMs?: number;
+  readonly timeoutMs?: number | undefined;
+  readonly limit?: number;
+  readonly inFlight?: number | undefined;
+  readonly waiting?: number;
+  constructor(message?: string, decision?: Decision, figures?: WaitFigures);
   readonly code: 'ERR_TIDEGATE_EXCEEDS_CAPACITY';
 }
 
-/** A wait outlasted its timeout. Nothing in this version waits. */
-export class TimedOutError extends TidegateError {
-  constructor(message?: string);
+/** A wait outlasted its timeout, or would have. */
+export class TimedOutError extends TidegateError implements Partial<WaitFigures> {
+  readonly elapsedMs?: number;
+  readonly timeoutMs?: number | undefined;
+  readonly limit?: number;
+  readonly inFlight?: number | undefined;
+  readonly waiting?: number;
+  constructor(message?: string, figures?: WaitFigures);
   readonly code: 'ERR_TIDEGATE_TIMED_OUT';
 }
 
-/** As many callers wait as may. Nothing in this version waits. */
-export class QueueFullError extends TidegateError {
-  constructor(message?: string);
+/** As many callers wait as may. */
+export class QueueFullError extends TidegateError implements Partial<WaitFigures> {
+  readonly elapsedMs?: number;
+  readonly timeoutMs?: number | undefined;
+  readonly limit?: number;
+  readonly inFlight?: number | undefined;
+  readonly waiting?: number;
+  constructor(message?: string, figures?: WaitFigures);
   readonly code: 'ERR_TIDEGATE_QUEUE_FULL';
 }
 
-/** The limiter is closed. Nothing in this version can be closed. */
-export class ClosedError extends TidegateError {
-  constructor(message?: string);
+/** The limiter is closed. */
+export class ClosedError extends TidegateError implements Partial<WaitFigures> {
+  readonly elapsedMs?: number;
+  readonly timeoutMs?: number | undefined;
+  readonly limit?: number;
+  readonly inFlight?: number | undefined;
+  readonly waiting?: number;
+  constructor(message?: string, figures?: WaitFigures);
   readonly code: 'ERR_TIDEGATE_CLOSED';
 }
 

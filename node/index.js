@@ -19,6 +19,7 @@ const { KeyedRateLimiter } = require('./lib/keyed-rate-limiter.js');
 const { Permit } = require('./lib/permit.js');
 const { Quota } = require('./lib/quota.js');
 const { RateLimiter } = require('./lib/rate-limiter.js');
+const { Reservation } = require('./lib/reservation.js');
 
 module.exports = {
   ClosedError,
@@ -36,6 +37,7 @@ module.exports = {
   Quota,
   RateLimiter,
   RefusedError,
+  Reservation,
   TidegateError,
   TimedOutError,
   ipKey,

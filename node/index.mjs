@@ -17,6 +17,7 @@ export const {
   Quota,
   RateLimiter,
   RefusedError,
+  Reservation,
   TidegateError,
   TimedOutError,
   ipKey,

@@ -10,6 +10,8 @@ const LAST_NS = 2n ** 64n - 1n;
 const MOST_PERMITS = 2 ** 31 - 1;
 /** The most keys that there may be room for. */
 const MOST_KEYS = 2 ** 32;
+/** The most that may wait at once. */
+const MOST_WAITERS = 2 ** 32 - 2;
 const NS_PER_MS = 1_000_000;
 
 /** A whole number in a range; `refuse` makes the error if it is outside. */
@@ -55,6 +57,34 @@ function periodFromMs(name, value) {
 function periodFromNs(name, value) {
   const allowed = `a bigint from 1, or a whole number from 1 to ${MOST}`;
   return nanoseconds(name, value, (ns) => ns >= 1, allowed, misconfigured);
+}
+
+/** How long to wait at most, in milliseconds, as nanoseconds; `Infinity` for ever. */
+function timeoutNs(value, name = 'timeoutMs') {
+  const allowed = 'a number of milliseconds, 0 or above; Infinity for ever';
+  if (typeof value !== 'number') throw wrongType(name, value, allowed);
+  if (!(value >= 0)) throw outOfRange(name, value, allowed);
+  return value === Infinity ? value : Number(nsFromMs(value));
+}
+
+/** An AbortSignal, of whichever realm. */
+function signalOf(value) {
+  const isSignal = typeof value?.aborted === 'boolean' && typeof value.addEventListener === 'function';
+  if (!isSignal) throw wrongType('signal', value, 'an AbortSignal');
+  return value;
+}
+
+/** The `maxWaiters` option. */
+function maxWaitersOf(value = MOST_WAITERS) {
+  return whole('maxWaiters', value, 0, MOST_WAITERS, misconfigured);
+}
+
+/** The `shared` option: a name, which is for limiters on the machine's clock. */
+function sharedName(value, clock) {
+  if (value === undefined) return undefined;
+  if (typeof value !== 'string') throw wrongType('shared', value, 'a name, as a string');
+  if (clock !== undefined) throw misconfigured('clock', clock, 'undefined for a limiter that is shared');
+  return value;
 }
 
 /** A time of a clock in milliseconds, as nanoseconds: at most the last one. */
@@ -133,6 +163,10 @@ module.exports = {
   wrongCount,
   periodFromMs,
   periodFromNs,
+  timeoutNs,
+  signalOf,
+  maxWaitersOf,
+  sharedName,
   timeFromMs,
   timeFromNs,
   oneOf,

@@ -1,24 +1,42 @@
 'use strict';
 
-const { MOST_PERMITS, boolean, callable, options: checked, permitsOf, whole, wrongCount } = require('./arguments.js');
+const {
+  MOST_PERMITS,
+  boolean,
+  callable,
+  maxWaitersOf,
+  options: checked,
+  permitsOf,
+  sharedName,
+  whole,
+  wrongCount,
+} = require('./arguments.js');
 const { clockHandle } = require('./clock.js');
-const { attempt, fromNative, misconfigured } = require('./errors.js');
+const { ClosedError, attempt, fromNative, misconfigured } = require('./errors.js');
 const { during, guarded } = require('./guard.js');
+const { mapped } = require('./map.js');
 const native = require('./native.js');
 const { permit } = require('./permit.js');
 const { printsAsText, withHoldTimes } = require('./printing.js');
-const { permitsRefusal } = require('./refusal.js');
+const { permitsRefusal, permitsText, waitRefusal } = require('./refusal.js');
+const { Desk, waitOf } = require('./wait.js');
 
-const { concurrencyRelease, concurrencyTryAcquire } = native;
+const { concurrencyAcquire, concurrencyRelease, concurrencyTryAcquire } = native;
+const OPTIONS = ['trackHoldTime', 'maxWaiters', 'clock', 'shared'];
 
 class ConcurrencyLimiter {
   #handle;
+  #desk;
 
   constructor(limit, options = {}) {
     whole('limit', limit, 0, MOST_PERMITS, misconfigured);
-    const { trackHoldTime = false, clock } = checked(options, ['trackHoldTime', 'clock']);
+    const { trackHoldTime = false, maxWaiters, clock, shared } = checked(options, OPTIONS);
     boolean('trackHoldTime', trackHoldTime);
-    this.#handle = attempt(() => native.concurrencyLimiter(limit, trackHoldTime, clockHandle(clock)));
+    const most = maxWaitersOf(maxWaiters);
+    const manual = clockHandle(clock);
+    const name = sharedName(shared, clock);
+    this.#handle = attempt(() => native.concurrencyLimiter(limit, trackHoldTime, most, manual, name));
+    this.#desk = new Desk(new Lending(this.#handle), clock);
   }
 
   tryAcquire(permits = 1) {
@@ -39,6 +57,10 @@ class ConcurrencyLimiter {
     }
   }
 
+  acquire(permits = 1, options = undefined) {
+    return this.#desk.acquire(permits, options);
+  }
+
   get limit() {
     return attempt(() => native.concurrencyLimit(this.#handle));
   }
@@ -56,14 +78,38 @@ class ConcurrencyLimiter {
     return attempt(() => native.concurrencyAvailable(this.#handle));
   }
 
+  get waiting() {
+    return attempt(() => native.concurrencyWaiting(this.#handle));
+  }
+
+  close() {
+    attempt(() => native.concurrencyClose(this.#handle));
+  }
+
+  get isClosed() {
+    return attempt(() => native.concurrencyIsClosed(this.#handle));
+  }
+
   stats() {
     return withHoldTimes(attempt(() => native.concurrencyStats(this.#handle)));
   }
 
-  async run(fn, options = {}) {
+  async run(fn, options = undefined) {
     callable('fn', fn);
-    const permits = permitsOf(options);
-    return during(this.#enter(permits), fn);
+    const { permits, wait } = waitOf('permits', options);
+    const taken = this.#desk.take(permits, wait);
+    const held = taken instanceof Promise ? await taken : taken;
+    return during((ok) => held.release(ok), fn);
+  }
+
+  async map(iterable, fn, options = undefined) {
+    callable('fn', fn);
+    const { permits, wait } = waitOf('permits', options);
+    const enter = async (signal) => {
+      const held = await this.#desk.acquire(permits, { ...wait, signal });
+      return (ok) => held.release(ok);
+    };
+    return mapped(iterable, fn, enter, wait?.signal);
   }
 
   guard(fn, options = {}) {
@@ -80,7 +126,47 @@ class ConcurrencyLimiter {
   #enter(permits) {
     const held = this.tryAcquire(permits);
     if (held) return (ok) => held.release(ok);
+    if (this.isClosed) throw new ClosedError(`closed: ${permitsText(permits)} asked`);
     throw permitsRefusal(permits, this.limit, this.available);
+  }
+}
+
+/** What a desk needs to know of permits. */
+class Lending {
+  #handle;
+
+  constructor(handle) {
+    this.#handle = handle;
+  }
+
+  start(permits, timeoutNs, id, waits) {
+    try {
+      return concurrencyAcquire(this.#handle, permits, timeoutNs, id, waits);
+    } catch (error) {
+      throw fromNative(error, () => wrongCount('permits', permits));
+    }
+  }
+
+  granted(permits, taken) {
+    try {
+      return permit(this.#handle, permits, taken);
+    } catch (error) {
+      // No room on the stack for a Permit.
+      this.giveBack(permits, taken);
+      throw error;
+    }
+  }
+
+  giveBack(permits, taken) {
+    concurrencyRelease(this.#handle, permits, false, taken);
+  }
+
+  refusal(permits, status, elapsedMs, timeoutMs) {
+    return attempt(() => {
+      const [limit, inFlight] = [native.concurrencyLimit(this.#handle), native.concurrencyInFlight(this.#handle)];
+      const figures = { elapsedMs, timeoutMs, limit, inFlight, waiting: native.concurrencyWaiting(this.#handle) };
+      return waitRefusal(permitsText(permits), status, `the limit is ${limit}`, figures);
+    });
   }
 }
 

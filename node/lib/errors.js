@@ -30,27 +30,32 @@ class RefusedError extends TidegateError {
 }
 
 class ExceedsCapacityError extends RefusedError {
-  constructor(message, decision) {
+  constructor(message, decision, figures) {
     super(message, decision);
     this.code = 'ERR_TIDEGATE_EXCEEDS_CAPACITY';
+    Object.assign(this, figures);
   }
 }
 
+/** Of a wait; `figures` tell how it stood. */
 class TimedOutError extends TidegateError {
-  constructor(message) {
+  constructor(message, figures) {
     super(message, 'ERR_TIDEGATE_TIMED_OUT');
+    Object.assign(this, figures);
   }
 }
 
 class QueueFullError extends TidegateError {
-  constructor(message) {
+  constructor(message, figures) {
     super(message, 'ERR_TIDEGATE_QUEUE_FULL');
+    Object.assign(this, figures);
   }
 }
 
 class ClosedError extends TidegateError {
-  constructor(message) {
+  constructor(message, figures) {
     super(message, 'ERR_TIDEGATE_CLOSED');
+    Object.assign(this, figures);
   }
 }
 

@@ -1,5 +1,6 @@
 'use strict';
 
+const { setTimeout } = require('node:timers');
 const { boolean } = require('./arguments.js');
 const { fromNative, spent, wrongType } = require('./errors.js');
 const { concurrencyRelease, keyedConcurrencyRelease } = require('./native.js');
@@ -26,6 +27,17 @@ const forgotten = new FinalizationRegistry((held) => {
   );
 });
 
+/**
+ * Permits that were lent of late. Most are given back soon; those that aren't are then watched for being forgotten. To watch each
+ * at once would cost more than to lend it.
+ */
+const recent = [];
+const MOST_RECENT = 256;
+const RECENT_MS = 20;
+let watchesSoon = false;
+/** Watches what is still out of those. */
+let watchRecent;
+
 class Permit {
   #permits;
   /** What to give back, and whether it still is to be. */
@@ -35,8 +47,12 @@ class Permit {
   constructor(ours, limiter, permits, taken, isKeyed) {
     if (ours !== OURS) throw wrongType('Permit', ours, 'tryAcquire, which makes permits');
     this.#permits = permits;
-    this.#held = { limiter, permits, taken, isKeyed, isOut: true };
-    forgotten.register(this, this.#held, this.#held);
+    this.#held = { limiter, permits, taken, isKeyed, isOut: true, isWatched: false };
+    if (recent.push(this) >= MOST_RECENT) watchRecent();
+    else if (!watchesSoon) {
+      watchesSoon = true;
+      setTimeout(watchRecent, RECENT_MS).unref();
+    }
   }
 
   get permits() {
@@ -59,7 +75,7 @@ class Permit {
       held.isOut = error.code === undefined;
       throw fromNative(error, () => spent('permit', `one of ${held.permits}`, 'a permit that is still held'));
     }
-    forgotten.unregister(held);
+    if (held.isWatched) forgotten.unregister(held);
   }
 
   toString() {
@@ -67,6 +83,16 @@ class Permit {
   }
 
   static {
+    watchRecent = () => {
+      watchesSoon = false;
+      for (const permit of recent) {
+        const held = permit.#held;
+        if (!held.isOut || held.isWatched) continue;
+        held.isWatched = true;
+        forgotten.register(permit, held, held);
+      }
+      recent.length = 0;
+    };
     if (Symbol.dispose) {
       Object.defineProperty(Permit.prototype, Symbol.dispose, {
         value: function dispose() {

@@ -1,26 +1,49 @@
 'use strict';
 
-const { callable, count, options: checked, wrongCount } = require('./arguments.js');
+const {
+  callable,
+  count,
+  maxWaitersOf,
+  options: checked,
+  sharedName,
+  timeoutNs,
+  wrongCount,
+} = require('./arguments.js');
 const { clockHandle } = require('./clock.js');
 const { decided, figures, useGrant } = require('./decision.js');
 const { attempt, fromNative } = require('./errors.js');
 const { guarded } = require('./guard.js');
+const { mapped } = require('./map.js');
 const native = require('./native.js');
 const { printsAsText } = require('./printing.js');
-const { quotasOf } = require('./quota.js');
-const { rateRefusal } = require('./refusal.js');
+const { Quota, quotasOf } = require('./quota.js');
+const { rateRefusal, waitRefusal } = require('./refusal.js');
+const { reservation } = require('./reservation.js');
+const { Desk, waitOf } = require('./wait.js');
 
-const { rateDecide, ratePeek, rateTryAcquire } = native;
+const { rateAcquire, rateDecide, ratePeek, rateTryAcquire } = native;
 
 class RateLimiter {
   #handle;
   /** What the native limiter enforces, kept here too: refusals show it, and it costs a lot to bring over. */
-  #quotas;
+  #ownQuotas;
+  #isShared;
+  #desk;
 
   constructor(quotas, options = {}) {
-    const { clock } = checked(options, ['clock']);
-    this.#quotas = quotasOf(quotas);
-    this.#handle = attempt(() => native.rateLimiter(this.#quotas.map(String), clockHandle(clock)));
+    const { maxWaiters, clock, shared } = checked(options, ['clock', 'maxWaiters', 'shared']);
+    this.#ownQuotas = quotasOf(quotas);
+    const most = maxWaitersOf(maxWaiters);
+    const manual = clockHandle(clock);
+    const name = sharedName(shared, clock);
+    this.#isShared = name !== undefined;
+    this.#handle = attempt(() => native.rateLimiter(this.#ownQuotas.map(String), most, manual, name));
+    this.#desk = new Desk(new Spending(this.#handle), clock);
+  }
+
+  /** Those of a limiter that is shared may have been changed by another thread. */
+  get #quotas() {
+    return this.#isShared ? attempt(() => native.rateQuotas(this.#handle)).map(Quota.parse) : this.#ownQuotas;
   }
 
   tryAcquire(cost) {
@@ -62,7 +85,7 @@ class RateLimiter {
   reconfigure(quotas) {
     const others = quotasOf(quotas);
     attempt(() => native.rateReconfigure(this.#handle, others.map(String)));
-    this.#quotas = others;
+    this.#ownQuotas = others;
   }
 
   get quotas() {
@@ -71,6 +94,36 @@ class RateLimiter {
 
   get quota() {
     return this.#quotas[0];
+  }
+
+  acquire(cost = 1, options = undefined) {
+    return this.#desk.acquire(cost, options);
+  }
+
+  async run(fn, options = undefined) {
+    callable('fn', fn);
+    const { cost, wait } = waitOf('cost', options);
+    const taken = this.#desk.take(cost, wait);
+    if (taken !== undefined) await taken;
+    return fn();
+  }
+
+  async map(iterable, fn, options = undefined) {
+    callable('fn', fn);
+    const { cost, wait } = waitOf('cost', options);
+    return mapped(iterable, fn, (signal) => this.#desk.acquire(cost, { ...wait, signal }), wait?.signal);
+  }
+
+  reserve(cost = 1, options = {}) {
+    count('cost', cost);
+    const { maxWaitMs = Infinity } = checked(options, ['maxWaitMs']);
+    const reserved = attempt(() => native.rateReserve(this.#handle, cost, timeoutNs(maxWaitMs, 'maxWaitMs')));
+    if (reserved.status !== 0) throw this.#desk.limiter.refusal(cost, reserved.status, 0, maxWaitMs);
+    return reservation(this.#handle, reserved);
+  }
+
+  get waiting() {
+    return attempt(() => native.rateWaiting(this.#handle));
   }
 
   stats() {
@@ -89,6 +142,37 @@ class RateLimiter {
 
   toString() {
     return `RateLimiter(${this.#quotas.join('; ')})`;
+  }
+}
+
+/** What a desk needs to know of tokens. */
+class Spending {
+  #handle;
+
+  constructor(handle) {
+    this.#handle = handle;
+  }
+
+  start(cost, timeoutNs, id, waits) {
+    try {
+      return rateAcquire(this.#handle, cost, timeoutNs, id, waits);
+    } catch (error) {
+      throw fromNative(error, () => wrongCount('cost', cost));
+    }
+  }
+
+  granted() {}
+
+  /** What was charged before it was aborted comes back with time. */
+  giveBack() {}
+
+  refusal(cost, status, elapsedMs, timeoutMs) {
+    return attempt(() => {
+      const quotas = native.rateQuotas(this.#handle).map(Quota.parse);
+      const figures = { elapsedMs, timeoutMs, limit: quotas[0].limit, waiting: native.rateWaiting(this.#handle) };
+      const never = `${quotas.join('; ')} holds at most ${Math.min(...quotas.map(({ burst }) => burst))}`;
+      return waitRefusal(`cost ${cost}`, status, never, figures);
+    });
   }
 }
 

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{ptr, slice};
 
 /// The most arguments of a method, its handle included.
-const MOST_ARGUMENTS: usize = 4;
+const MOST_ARGUMENTS: usize = 5;
 
 /// What a function does.
 pub(crate) trait Method {
@@ -120,6 +120,22 @@ impl Call {
         if status == sys::Status::napi_ok && whole as f64 == value { Ok(whole) } else { Err(Fault::Argument) }
     }
 
+    /// Any number.
+    #[inline]
+    pub(crate) fn number(&self, index: usize) -> std::result::Result<f64, Fault> {
+        let mut value = f64::NAN;
+        // SAFETY: as in `whole`.
+        let status = unsafe { sys::napi_get_value_double(self.env, self.arguments[index], &raw mut value) };
+        if status == sys::Status::napi_ok { Ok(value) } else { Err(Fault::Argument) }
+    }
+
+    /// What another handle stands for.
+    #[inline]
+    pub(crate) fn handle<T: 'static>(&self, index: usize) -> std::result::Result<&T, Fault> {
+        // SAFETY: the argument is of the call that is under way, and so is this borrow.
+        unsafe { Handle::<T>::get(self.env, self.arguments[index]) }.map(|handle| &**handle).ok_or(Fault::Argument)
+    }
+
     #[inline]
     pub(crate) fn boolean(&self, index: usize) -> std::result::Result<bool, Fault> {
         let mut value = false;
@@ -210,6 +226,13 @@ impl Call {
         let mut result = ptr::null_mut();
         // SAFETY: as in `whole`. It cannot fail with a valid `env`.
         unsafe { sys::napi_get_boolean(self.env, value, &raw mut result) };
+        Ok(result)
+    }
+
+    pub(crate) fn return_number(&self, value: f64) -> Answer {
+        let mut result = ptr::null_mut();
+        // SAFETY: as in `whole`. It cannot fail with a valid `env`.
+        unsafe { sys::napi_create_double(self.env, value, &raw mut result) };
         Ok(result)
     }
 

@@ -21,6 +21,8 @@ mod keyed_concurrency_limiter;
 mod keyed_rate_limiter;
 mod quota;
 mod rate_limiter;
+mod shared;
+mod wait;
 
 use function::export;
 use napi::bindgen_prelude::{Env, Object};
@@ -32,14 +34,19 @@ pub fn export_functions(env: Env, exports: Object) -> napi::Result<()> {
     export::<rate_limiter::TryAcquire>(&env, &exports)?;
     export::<rate_limiter::Decide>(&env, &exports)?;
     export::<rate_limiter::Peek>(&env, &exports)?;
+    export::<rate_limiter::Acquire>(&env, &exports)?;
     export::<concurrency_limiter::TryAcquire>(&env, &exports)?;
+    export::<concurrency_limiter::Acquire>(&env, &exports)?;
     export::<concurrency_limiter::Release>(&env, &exports)?;
     export::<keyed_rate_limiter::TryAcquire>(&env, &exports)?;
     export::<keyed_rate_limiter::TryAcquireMany>(&env, &exports)?;
     export::<keyed_rate_limiter::Decide>(&env, &exports)?;
     export::<keyed_rate_limiter::Peek>(&env, &exports)?;
     export::<keyed_concurrency_limiter::TryAcquire>(&env, &exports)?;
-    export::<keyed_concurrency_limiter::Release>(&env, &exports)
+    export::<keyed_concurrency_limiter::Release>(&env, &exports)?;
+    export::<wait::Next>(&env, &exports)?;
+    export::<wait::Poll>(&env, &exports)?;
+    export::<wait::Cancel>(&env, &exports)
 }
 
 /// The version of this library, which must be that of the package around it.

@@ -4,27 +4,99 @@ use crate::function::{Answer, Call, Fault, Method};
 use crate::handle::Handle;
 use crate::mistake;
 use crate::quota::read;
+use crate::shared::Shared;
+use crate::wait::{Pending, Told, Waits, timeout_of};
 use napi::Result;
 use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
 use std::ffi::CStr;
-use tidegate::{Clock, Decision, Grant, ManualClock, NEVER_NS, RateLimiter};
+use std::rc::Rc;
+use std::sync::Arc;
+use tidegate::{
+    AcquireError, Decision, Event, Grant, ManualClock, NEVER_NS, RateLimiter, RateOptions, Reservation, Status,
+};
 
 #[napi(object, object_from_js = false)]
 pub struct RateStats {
     pub allowed: f64,
     pub denied: f64,
+    pub timed_out: f64,
+    pub cancelled: f64,
+    pub waiting: f64,
+}
+
+static SHARED: Shared<RateLimiter> = Shared::new();
+
+/// `max_waiters`: a whole number, which JavaScript has checked.
+#[napi(catch_unwind)]
+pub fn rate_limiter(
+    quotas: Vec<String>,
+    max_waiters: f64,
+    manual: Option<&Handle<ManualClock>>,
+    shared: Option<String>,
+) -> Result<Handle<Arc<RateLimiter>>> {
+    let settings = format!("{}, maxWaiters {max_waiters}", quotas.join("; "));
+    let limiter = SHARED.get(shared, settings, || {
+        let mut options = RateOptions::new().max_waiters(max_waiters as u64);
+        if let Some(manual) = manual {
+            options = options.clock(&**manual);
+        }
+        options.build(read(&quotas)?).map_err(mistake)
+    })?;
+    Ok(Handle::new(limiter))
+}
+
+/// Their texts: those of a limiter that is shared may be changed by others.
+#[napi(catch_unwind)]
+pub fn rate_quotas(limiter: &Handle<Arc<RateLimiter>>) -> Vec<String> {
+    limiter.quotas().iter().map(ToString::to_string).collect()
 }
 
 #[napi(catch_unwind)]
-pub fn rate_limiter(quotas: Vec<String>, manual: Option<&Handle<ManualClock>>) -> Result<Handle<RateLimiter>> {
-    let clock = manual.map_or_else(Clock::monotonic, |manual| Clock::from(&**manual));
-    Ok(Handle::new(RateLimiter::with_clock(read(&quotas)?, clock).map_err(mistake)?))
+pub fn rate_waiting(limiter: &Handle<Arc<RateLimiter>>) -> f64 {
+    limiter.waiting() as f64
+}
+
+/// What is reserved, or why nothing is.
+#[napi(object, object_from_js = false)]
+pub struct Reserved {
+    pub status: i32,
+    pub wait_ns: BigInt,
+    pub due_ns: BigInt,
+    /// The reservation, for `rateCancelReservation`.
+    pub mark: Vec<BigInt>,
+}
+
+/// `max_wait_ns`: `Infinity` for ever.
+#[napi(catch_unwind)]
+pub fn rate_reserve(limiter: &Handle<Arc<RateLimiter>>, cost: f64, max_wait_ns: f64) -> Result<Reserved> {
+    let reserved = |status: Status, [wait_ns, due_ns]: [u64; 2], mark: &[u64]| Reserved {
+        status: status as i32,
+        wait_ns: wait_ns.into(),
+        due_ns: due_ns.into(),
+        mark: mark.iter().map(|&number| number.into()).collect(),
+    };
+    match limiter.reserve(cost as u64, timeout_of(max_wait_ns)) {
+        Ok(Reservation { wait_ns, due_ns, before, after, reset_count, .. }) => {
+            Ok(reserved(Status::Allowed, [wait_ns, due_ns], &[due_ns, before, after, reset_count]))
+        }
+        Err(AcquireError::Refused(refusal)) => Ok(reserved(refusal.status, [0, 0], &[])),
+        Err(AcquireError::Invalid(error)) => Err(mistake(error)),
+    }
+}
+
+/// JavaScript sees to it that each reservation comes here once, and to the limiter that made it.
+#[napi(catch_unwind)]
+pub fn rate_cancel_reservation(limiter: &Handle<Arc<RateLimiter>>, mark: Vec<BigInt>) -> Result<bool> {
+    let number = |index: usize| mark.get(index).map_or(0, |number| number.get_u64().1);
+    let (due_ns, before, after, reset_count) = (number(0), number(1), number(2), number(3));
+    let reservation = Reservation { limiter_id: limiter.id(), due_ns, wait_ns: 0, before, after, reset_count };
+    limiter.cancel_reservation(reservation).map_err(mistake)
 }
 
 /// JavaScript sees to it that each grant comes here once, and to the limiter that made it.
 #[napi(catch_unwind)]
-pub fn rate_refund(limiter: &Handle<RateLimiter>, cost: f64, granted_at_ns: BigInt, reset_count: f64) {
+pub fn rate_refund(limiter: &Handle<Arc<RateLimiter>>, cost: f64, granted_at_ns: BigInt, reset_count: f64) {
     limiter.refund_grant(Grant {
         limiter_id: limiter.id(),
         cost: cost as u64,
@@ -35,31 +107,37 @@ pub fn rate_refund(limiter: &Handle<RateLimiter>, cost: f64, granted_at_ns: BigI
 }
 
 #[napi(catch_unwind)]
-pub fn rate_reset(limiter: &Handle<RateLimiter>) {
+pub fn rate_reset(limiter: &Handle<Arc<RateLimiter>>) {
     limiter.reset();
 }
 
 #[napi(catch_unwind)]
-pub fn rate_reconfigure(limiter: &Handle<RateLimiter>, quotas: Vec<String>) -> Result<()> {
+pub fn rate_reconfigure(limiter: &Handle<Arc<RateLimiter>>, quotas: Vec<String>) -> Result<()> {
     limiter.reconfigure(read(&quotas)?).map_err(mistake)
 }
 
 #[napi(catch_unwind)]
-pub fn rate_stats(limiter: &Handle<RateLimiter>) -> RateStats {
+pub fn rate_stats(limiter: &Handle<Arc<RateLimiter>>) -> RateStats {
     let stats = limiter.stats();
-    RateStats { allowed: stats.allowed as f64, denied: stats.denied as f64 }
+    RateStats {
+        allowed: stats.allowed as f64,
+        denied: stats.denied as f64,
+        timed_out: stats.timed_out as f64,
+        cancelled: stats.cancelled as f64,
+        waiting: stats.waiting as f64,
+    }
 }
 
 /// (limiter, cost = 1) -> boolean
 pub(crate) struct TryAcquire;
 
 impl Method for TryAcquire {
-    type On = RateLimiter;
+    type On = Arc<RateLimiter>;
     const NAME: &'static CStr = c"rateTryAcquire";
     const ARGUMENTS: usize = 2;
 
     #[inline]
-    fn call(limiter: &RateLimiter, call: &Call) -> Answer {
+    fn call(limiter: &Arc<RateLimiter>, call: &Call) -> Answer {
         let allowed = if call.given() < 2 {
             limiter.try_acquire()
         } else {
@@ -69,15 +147,42 @@ impl Method for TryAcquire {
     }
 }
 
+/// (limiter, cost, timeout in ns, id, waits) -> true if it was granted; or a number, as `concurrencyAcquire` has it
+pub(crate) struct Acquire;
+
+impl Method for Acquire {
+    type On = Arc<RateLimiter>;
+    const NAME: &'static CStr = c"rateAcquire";
+    const ARGUMENTS: usize = 5;
+
+    #[inline]
+    fn call(limiter: &Arc<RateLimiter>, call: &Call) -> Answer {
+        let (cost, timeout, id) = (call.whole(1)?, timeout_of(call.number(2)?), call.whole(3)?);
+        let waits = call.handle::<Rc<Waits>>(4)?;
+        let inbox = Arc::clone(&waits.inbox);
+        let listener = move |event| {
+            let status = match event {
+                Event::Granted(()) => Status::Allowed,
+                Event::Refused(status) => status,
+                Event::PollAgain => Status::PollAgain,
+            };
+            inbox.put(Told { id, status, acquired_at_ns: 0 });
+        };
+        let started = limiter.acquire_by_ticket(cost, timeout, listener).map_err(|_| Fault::Argument)?;
+        let pending = |ticket| Pending::Tokens(Arc::clone(limiter), ticket);
+        waits.begun(call, id, started, pending, |()| call.return_boolean(true))
+    }
+}
+
 /// (limiter, cost, figures), an ArrayBuffer that gets [`figures`]
 pub(crate) struct Decide;
 
 impl Method for Decide {
-    type On = RateLimiter;
+    type On = Arc<RateLimiter>;
     const NAME: &'static CStr = c"rateDecide";
     const ARGUMENTS: usize = 3;
 
-    fn call(limiter: &RateLimiter, call: &Call) -> Answer {
+    fn call(limiter: &Arc<RateLimiter>, call: &Call) -> Answer {
         let decision = limiter.decide_n(call.whole(1)?).map_err(|_| Fault::Argument)?;
         call.write(2, &figures(&decision))?;
         Call::return_undefined()
@@ -88,11 +193,11 @@ impl Method for Decide {
 pub(crate) struct Peek;
 
 impl Method for Peek {
-    type On = RateLimiter;
+    type On = Arc<RateLimiter>;
     const NAME: &'static CStr = c"ratePeek";
     const ARGUMENTS: usize = 3;
 
-    fn call(limiter: &RateLimiter, call: &Call) -> Answer {
+    fn call(limiter: &Arc<RateLimiter>, call: &Call) -> Answer {
         let decision = limiter.peek_n(call.whole(1)?).map_err(|_| Fault::Argument)?;
         call.write(2, &figures(&decision))?;
         Call::return_undefined()

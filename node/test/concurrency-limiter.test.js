@@ -10,6 +10,7 @@ const {
   Permit,
   RefusedError,
   TidegateError,
+  TimedOutError,
 } = require('tidegate');
 const { guardsEachKindOfFunction } = require('./guards.js');
 
@@ -144,6 +145,9 @@ describe('concurrency limiter', () => {
     assert.deepEqual(limiter.stats(), {
       allowed: 3,
       denied: 1,
+      timedOut: 0,
+      cancelled: 0,
+      waiting: 0,
       limit: 2,
       inFlight: 0,
       available: 2,
@@ -314,21 +318,18 @@ describe('run', () => {
   test('releases when the work fails with the error of a limiter', async () => {
     const [outer, inner] = [new ConcurrencyLimiter(1), new ConcurrencyLimiter(0)];
     await assert.rejects(
-      outer.run(() => inner.run(() => assert.fail('called though refused'))),
-      RefusedError,
+      outer.run(() => inner.run(() => assert.fail('called though refused'), { timeoutMs: 0 })),
+      TimedOutError,
     );
     assert.deepEqual([outer.inFlight, outer.available], [0, 1]);
   });
 
-  test('rejects at once when no permit can be had', async () => {
+  test('rejects at once when no permit can be had and it may not wait', async () => {
     const limiter = new ConcurrencyLimiter(1);
     const permit = limiter.tryAcquire();
     await assert.rejects(
-      limiter.run(() => assert.fail('called though refused')),
-      (error) =>
-        error instanceof RefusedError &&
-        error.decision === undefined &&
-        error.message === 'refused: 1 permit asked, 0 of 1 available',
+      limiter.run(() => assert.fail('called though refused'), { timeoutMs: 0 }),
+      { constructor: TimedOutError, message: /^can not be had in time: 1 permit asked within 0 ms, 1 of 1 out/ },
     );
     permit.release();
     assert.equal(await limiter.run(() => 5), 5);
@@ -344,13 +345,6 @@ describe('run', () => {
         error.message === '3 permits can never be had: the limit is 2',
     );
     assert.equal(await limiter.run(() => limiter.inFlight, { permits: 2 }), 2);
-  });
-
-  test('says that the limit is 0, and how many permits were asked for', async () => {
-    await assert.rejects(
-      new ConcurrencyLimiter(0).run(() => {}, { permits: 2 }),
-      { name: 'RefusedError', message: 'refused: 2 permits asked, the limit is 0' },
-    );
   });
 
   test('wrong arguments are rejections that name them', async () => {
@@ -371,6 +365,22 @@ describe('run', () => {
 });
 
 describe('concurrency limiter guard', () => {
+  test('says how many permits were asked for, and that the limit is 0', () => {
+    const refused = (limiter, permits) => limiter.guard(() => assert.fail('called though refused'), { permits });
+    assert.throws(refused(new ConcurrencyLimiter(0), 2), {
+      name: 'RefusedError',
+      message: 'refused: 2 permits asked, the limit is 0',
+    });
+    const limiter = new ConcurrencyLimiter(1);
+    const permit = limiter.tryAcquire();
+    assert.throws(refused(limiter, 1), {
+      name: 'RefusedError',
+      decision: undefined,
+      message: 'refused: 1 permit asked, 0 of 1 available',
+    });
+    permit.release();
+  });
+
   test('holds a permit during each call', async () => {
     const limiter = new ConcurrencyLimiter(1);
     const inside = limiter.guard(() => limiter.inFlight);

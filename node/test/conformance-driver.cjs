@@ -18,7 +18,24 @@ const {
 } = require('tidegate');
 
 /** The arguments that go by another name here. */
-const ARGUMENTS = { periodNs: 'period', maxKeys: 'max_keys', whenFull: 'when_full', trackDenied: 'track_denied' };
+const ARGUMENTS = {
+  periodNs: 'period',
+  maxKeys: 'max_keys',
+  whenFull: 'when_full',
+  trackDenied: 'track_denied',
+  maxWaiters: 'max_waiters',
+};
+
+/** What waits come to, by the codes of errors. */
+const OUTCOMES = {
+  ERR_TIDEGATE_TIMED_OUT: 'timed_out',
+  ERR_TIDEGATE_QUEUE_FULL: 'queue_full',
+  ERR_TIDEGATE_EXCEEDS_CAPACITY: 'exceeds_capacity',
+  ERR_TIDEGATE_CLOSED: 'closed',
+};
+
+/** After all promises that can settle have. */
+const turn = () => new Promise(setImmediate);
 
 /** The objects of one script. */
 class Script {
@@ -26,13 +43,27 @@ class Script {
   limiters = new Map();
   /** Decisions and permits by name; a refused permit is null. */
   kept = new Map();
+  /** Waits by name: how to abort them, and what came of them. */
+  waits = new Map();
   /** Permits without a name, which are not to be collected while the script runs. */
   nameless = [];
 
-  /** What one command prints after its line's number. */
-  run(verb, words) {
+  /** What one command prints after its line's number, and a line for each wait that it ended. */
+  async run(verb, words) {
+    const pending = [...this.waits.keys()].filter((name) => this.waits.get(name).outcome === undefined);
+    const lines = [await this.answer(verb, words)];
+    if (pending.length > 0) await turn();
+    const ended = pending.filter((name) => this.waits.get(name).outcome !== undefined);
+    for (const name of ended.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))) {
+      const { outcome } = this.waits.get(name);
+      if (outcome !== 'cancelled') lines.push(`${name} ${outcome}`);
+    }
+    return lines;
+  }
+
+  async answer(verb, words) {
     try {
-      return commands[verb].call(this, words[0], words.slice(1), fieldsOf(words.slice(1)));
+      return await commands[verb].call(this, words[0], words.slice(1), fieldsOf(words.slice(1)));
     } catch (error) {
       if (error instanceof TidegateError && error.argument) return `error ${argumentOf(error)}`;
       throw error;
@@ -62,8 +93,8 @@ const commands = {
     return `ok ${Quota.parseList(textOf(text)).join('; ')}`;
   },
   rate(name, words) {
-    const { max_keys, when_full, track_denied } = fieldsOf(words);
-    const quotas = quotasOf(words.filter((word) => !/^(max_keys|when_full|track_denied)=/.test(word)));
+    const { max_keys, when_full, track_denied, max_waiters } = fieldsOf(words);
+    const quotas = quotasOf(words.filter((word) => !/^(max_keys|when_full|track_denied|max_waiters)=/.test(word)));
     const options = {
       maxKeys: max_keys && Number(max_keys),
       whenFull: when_full,
@@ -73,16 +104,18 @@ const commands = {
     const isKeyed = max_keys !== undefined;
     this.limiters.set(
       name,
-      isKeyed ? new KeyedRateLimiter(quotas, options) : new RateLimiter(quotas, { clock: this.clock }),
+      isKeyed
+        ? new KeyedRateLimiter(quotas, options)
+        : new RateLimiter(quotas, { clock: this.clock, maxWaiters: max_waiters && Number(max_waiters) }),
     );
     return 'ok';
   },
-  conc(name, _words, { limit, max_keys, track_hold_time }) {
+  conc(name, _words, { limit, max_keys, track_hold_time, max_waiters }) {
     const options = { trackHoldTime: track_hold_time === '1', clock: this.clock };
     this.limiters.set(
       name,
       max_keys === undefined
-        ? new ConcurrencyLimiter(Number(limit), options)
+        ? new ConcurrencyLimiter(Number(limit), { ...options, maxWaiters: max_waiters && Number(max_waiters) })
         : new KeyedConcurrencyLimiter(Number(limit), { ...options, maxKeys: Number(max_keys) }),
     );
     return 'ok';
@@ -149,6 +182,59 @@ const commands = {
   top(name, _words, { n }) {
     const top = this.limiter(name).topDenied(Number(n));
     return ['ok', ...top.map(({ key, count, error }) => `${key.toString('hex')}:${count}:${error}`)].join(' ');
+  },
+  async wait(name, [limiter], { cost = '1', timeout }) {
+    const controller = new AbortController();
+    const timeoutMs = timeout && Number(timeout) / 1e6;
+    const wait = { controller, outcome: undefined };
+    this.waits.set(name, wait);
+    const promise = this.limiter(limiter).acquire(Number(cost), { timeoutMs, signal: controller.signal });
+    promise.then(
+      (permit) => {
+        wait.outcome = 'granted';
+        if (permit !== undefined) this.kept.set(name, permit);
+      },
+      (error) => {
+        wait.error = error;
+        wait.outcome = error === controller.signal.reason ? 'cancelled' : OUTCOMES[error.code];
+      },
+    );
+    await turn();
+    if (wait.error?.argument) throw wait.error;
+    return wait.outcome ?? 'pending';
+  },
+  async cancel(name) {
+    const wait = this.find(this.waits, name);
+    if (wait.outcome !== undefined) return 'too_late';
+    wait.controller.abort(new Error('cancelled'));
+    await turn();
+    return wait.outcome === 'cancelled' ? 'cancelled' : 'too_late';
+  },
+  close(name) {
+    this.limiter(name).close();
+    return 'ok';
+  },
+  waiting(name) {
+    const { waiting, timedOut, cancelled } = this.limiter(name).stats();
+    return `ok waiting=${waiting} timed_out=${timedOut} cancelled=${cancelled}`;
+  },
+  reserve(name, _words, { cost = '1', max_wait, as }) {
+    const limiter = this.limiter(name);
+    try {
+      const reservation = limiter.reserve(Number(cost), { maxWaitMs: max_wait && Number(max_wait) / 1e6 });
+      if (as !== undefined) this.kept.set(as, { limiter, reservation });
+      return `granted wait=${reservation.waitNs}`;
+    } catch (error) {
+      if (error.argument || !OUTCOMES[error.code]) throw error;
+      return OUTCOMES[error.code];
+    }
+  },
+  unreserve(name, [kept]) {
+    const { limiter, reservation } = this.find(this.kept, kept);
+    this.kept.delete(kept);
+    // A reservation knows its limiter here: another's can't be given to one.
+    if (limiter !== this.limiter(name)) return 'error reservation';
+    return reservation.cancel() ? 'credited' : 'not_credited';
   },
   limit(name, [limit]) {
     this.limiter(name).limit = Number(limit);
@@ -253,7 +339,7 @@ function shown({ status, limit, remaining, retryAfterNs, resetAfterNs, quota }) 
   return `${status} ${figures} quota=${quota}`;
 }
 
-function transcriptOf(file) {
+async function transcriptOf(file) {
   const lines = [`file ${path.basename(file)}`];
   let script;
   for (const [index, line] of readFileSync(file, 'utf8').split('\n').entries()) {
@@ -263,10 +349,14 @@ function transcriptOf(file) {
       script = new Script();
       lines.push(line.trim());
     } else {
-      lines.push(`${index + 1} ${script.run(verb, words)}`);
+      for (const line of await script.run(verb, words)) lines.push(`${index + 1} ${line}`);
     }
   }
   return lines;
 }
 
-for (const file of process.argv.slice(2)) console.log(transcriptOf(file).join('\n'));
+async function main() {
+  for (const file of process.argv.slice(2)) console.log((await transcriptOf(file)).join('\n'));
+}
+
+main();

@@ -20,7 +20,7 @@ for (const algorithm of ['gcra', 'fixed_window', 'sliding_window', 'sliding_log'
     };
     await Promise.all(Array.from({ length: 100 }, (_, index) => task(index)));
     assert.equal(admitted, 1000);
-    assert.deepEqual(limiter.stats(), { allowed: 1000, denied: 4000 });
+    assert.deepEqual(limiter.stats(), { allowed: 1000, denied: 4000, timedOut: 0, cancelled: 0, waiting: 0 });
   });
 }
 

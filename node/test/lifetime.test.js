@@ -30,8 +30,25 @@ describe('the process', () => {
       kept.push(kept[0].decide(), kept[1].decide(), new ConcurrencyLimiter(2, { trackHoldTime: true }));
       kept.push(kept[4].tryAcquire(), kept[4].run(() => new Promise(() => {})));
       kept.push(new KeyedRateLimiter('5/s'), new KeyedConcurrencyLimiter(2));
+      kept[0].acquire(5, { timeoutMs: 1e9 }), kept[0].acquire(), kept[1].acquire(), kept[4].acquire(2);
       kept.push(kept[7].decide('a'), kept[8].tryAcquire('a'), kept[8].run(() => new Promise(() => {}), { key: 'b' }));
     `);
+  });
+
+  test('exits though somebody waits, and does not wait for whom', () => {
+    const { stdout, ms } = run(`
+      const { ConcurrencyLimiter, RateLimiter } = require('tidegate');
+      const limiter = new ConcurrencyLimiter(0);
+      const rate = new RateLimiter('1/h');
+      rate.tryAcquire();
+      const never = () => console.log('settled');
+      limiter.acquire(1, { timeoutMs: 50_000 }).then(never, never);
+      rate.acquire(1).then(never, never);
+      limiter.run(never, { signal: new AbortController().signal }).then(never, never);
+      console.log('the end');
+    `);
+    assert.equal(stdout, 'the end\n');
+    assert.ok(ms < 20_000, `${ms} ms`);
   });
 
   test('exits in the middle of everything without a crash', () => {
@@ -44,7 +61,7 @@ describe('the process', () => {
         const { ConcurrencyLimiter, RateLimiter } = require('tidegate');
         const lender = new ConcurrencyLimiter(1e6);
         const all = Array.from({ length: 1000 }, () => new RateLimiter('5/s'));
-        for (const limiter of all) limiter.decide(), lender.tryAcquire();
+        for (const limiter of all) limiter.decide(), lender.tryAcquire(), limiter.acquire(5), lender.acquire(1e6);
         ${end};
       `);
     }
@@ -92,7 +109,7 @@ describe('garbage collection', () => {
       setTimeout(() => {
         gc();
         setTimeout(() => console.log(limiter.inFlight, limiter.stats().releasedOk, kept.permits), 50);
-      }, 1);
+      }, 100);
       `,
       '--expose-gc',
     );
@@ -167,7 +184,7 @@ describe('garbage collection', () => {
       setTimeout(() => {
         gc();
         setTimeout(() => console.log(limiter.inFlight('ann'), limiter.inFlight('bob'), kept.permits), 50);
-      }, 1);
+      }, 100);
       `,
       '--expose-gc',
     );
@@ -190,7 +207,7 @@ describe('garbage collection', () => {
           settle();
           setImmediate(() => console.log(limiter.inFlight));
         }, 50);
-      }, 1);
+      }, 100);
       `,
       '--expose-gc',
     );
@@ -206,6 +223,50 @@ describe('garbage collection', () => {
       `,
       '--expose-gc',
     );
+  });
+});
+
+describe('memory', () => {
+  test('waits that are begun and cancelled, or time out, leave nothing behind', () => {
+    const { stdout } = run(
+      `
+      const { ConcurrencyLimiter, RateLimiter } = require('tidegate');
+      const limiter = new ConcurrencyLimiter(1);
+      const rate = new RateLimiter('1/h');
+      const permit = limiter.tryAcquire();
+      rate.tryAcquire();
+      const turn = () => new Promise(setImmediate);
+      let over = 0;
+      const end = () => over++;
+      async function round() {
+        for (let batch = 0; batch < 25; batch++) {
+          const controller = new AbortController();
+          const { signal } = controller;
+          for (let wait = 0; wait < 1000; wait++) {
+            limiter.acquire(1, { signal, timeoutMs: 60_000 }).catch(end);
+            rate.acquire(1, { signal }).catch(end);
+          }
+          controller.abort();
+          await turn();
+        }
+        gc();
+        await turn();
+        return process.memoryUsage.rss();
+      }
+      (async () => {
+        for (let i = 0; i < 4; i++) await round();
+        const before = await round();
+        for (let i = 0; i < 15; i++) await round();
+        console.log(JSON.stringify([(await round()) - before, over, limiter.waiting, rate.waiting]));
+        permit.release();
+        (await limiter.acquire()).release();
+      })();
+      `,
+      '--expose-gc',
+    );
+    const [grown, over, ...waiting] = JSON.parse(stdout);
+    assert.deepEqual([over, waiting], [1_050_000, [0, 0]]);
+    assert.ok(grown < 30e6, `grew by ${grown} bytes`);
   });
 });
 

@@ -49,6 +49,7 @@ describe('names', () => {
       [own(limiter.stats()), surface.rateStats],
       [own(lender.stats()), surface.concurrencyStats],
       [own(keyed.stats()), surface.keyedRateStats],
+      [[...own(limiter.reserve()), ...inherited(limiter.reserve())], surface.reservation],
       [own(keyed.topDenied(1)[0]), surface.deniedKey],
       [own(keyedLender.stats()), surface.keyedConcurrencyStats],
     ]) {

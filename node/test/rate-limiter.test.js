@@ -105,7 +105,7 @@ describe('rate limiter', () => {
   test('peek spends nothing and counts nowhere', () => {
     const limiter = new RateLimiter('1/s', { clock: new ManualClock() });
     for (let call = 0; call < 5; call++) assert.equal(limiter.peek().allowed, true);
-    assert.deepEqual(limiter.stats(), { allowed: 0, denied: 0 });
+    assert.deepEqual(limiter.stats(), { allowed: 0, denied: 0, timedOut: 0, cancelled: 0, waiting: 0 });
   });
 
   test('counts calls that were admitted and refused', () => {
@@ -115,7 +115,7 @@ describe('rate limiter', () => {
     limiter.tryAcquire();
     limiter.decide(3);
     assert.throws(() => limiter.tryAcquire(0));
-    assert.deepEqual(limiter.stats(), { allowed: 2, denied: 2 });
+    assert.deepEqual(limiter.stats(), { allowed: 2, denied: 2, timedOut: 0, cancelled: 0, waiting: 0 });
   });
 
   test('a refund gives back what was taken', () => {
@@ -184,7 +184,7 @@ describe('rate limiter', () => {
       }
       assert.throws(() => limiter[method]({ valueOf: () => assert.fail('foreign code was run') }), TypeError);
       assert.equal(limiter.peek().remaining, 5);
-      assert.deepEqual(limiter.stats(), { allowed: 0, denied: 0 });
+      assert.deepEqual(limiter.stats(), { allowed: 0, denied: 0, timedOut: 0, cancelled: 0, waiting: 0 });
     });
   }
 
@@ -207,7 +207,7 @@ describe('rate limiter', () => {
       assert.throws(() => new RateLimiter('5/s', options), {
         name: 'TypeError',
         code: 'ERR_TIDEGATE_INVALID_TYPE',
-        message: `options: got ${text}; allowed: a plain object { clock }`,
+        message: `options: got ${text}; allowed: a plain object { clock, maxWaiters, shared }`,
       });
     }
     for (const options of [{ clock }, { __proto__: null, clock }, runInNewContext('({ clock })', { clock })]) {
@@ -272,7 +272,7 @@ describe('rate limiter', () => {
   test('misspelt options are refused', () => {
     assert.throws(() => new RateLimiter('5/s', { clok: 1 }), {
       name: 'TypeError',
-      message: 'options.clok: got 1; allowed: clock',
+      message: 'options.clok: got 1; allowed: clock, maxWaiters, shared',
     });
     assert.throws(() => new RateLimiter('5/s', 5), { name: 'TypeError', argument: 'options' });
   });

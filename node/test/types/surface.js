@@ -20,14 +20,21 @@ const exported = {
   Quota: true,
   RateLimiter: true,
   RefusedError: true,
+  Reservation: true,
   TidegateError: true,
   TimedOutError: true,
   ipKey: true,
   keyOf: true,
 };
 
-/** @satisfies {Record<keyof import('tidegate').RateLimiter, true>} */
-const rateLimiter = {
+/** Of what has one budget. */
+const waiting = /** @type {const} */ ({ acquire: true, map: true, waiting: true });
+
+/** @satisfies {Record<keyof import('tidegate').Reservation, true>} */
+const reservation = { waitMs: true, waitNs: true, cancel: true, toString: true };
+
+/** Of rate limiters of both kinds. */
+const rate = /** @type {const} */ ({
   tryAcquire: true,
   decide: true,
   peek: true,
@@ -39,10 +46,13 @@ const rateLimiter = {
   stats: true,
   guard: true,
   toString: true,
-};
+});
 
-/** @satisfies {Record<keyof import('tidegate').ConcurrencyLimiter, true>} */
-const concurrencyLimiter = {
+/** @satisfies {Record<keyof import('tidegate').RateLimiter, true>} */
+const rateLimiter = { ...rate, ...waiting, run: true, reserve: true };
+
+/** Of concurrency limiters of both kinds. */
+const concurrency = /** @type {const} */ ({
   tryAcquire: true,
   limit: true,
   inFlight: true,
@@ -51,11 +61,14 @@ const concurrencyLimiter = {
   run: true,
   guard: true,
   toString: true,
-};
+});
+
+/** @satisfies {Record<keyof import('tidegate').ConcurrencyLimiter, true>} */
+const concurrencyLimiter = { ...concurrency, ...waiting, close: true, isClosed: true };
 
 /** @satisfies {Record<keyof import('tidegate').KeyedRateLimiter, true>} */
 const keyedRateLimiter = {
-  ...rateLimiter,
+  ...rate,
   tryAcquireMany: true,
   setQuota: true,
   clearQuota: true,
@@ -68,7 +81,7 @@ const keyedRateLimiter = {
 const deniedKey = { key: true, count: true, error: true };
 
 /** @satisfies {Record<keyof import('tidegate').KeyedConcurrencyLimiter, true>} */
-const keyedConcurrencyLimiter = { ...concurrencyLimiter, capacity: true };
+const keyedConcurrencyLimiter = { ...concurrency, capacity: true };
 
 /** @satisfies {Record<keyof import('tidegate').Permit, true>} */
 const permit = { permits: true, released: true, release: true, toString: true, [Symbol.dispose]: true };
@@ -106,11 +119,14 @@ const decision = {
   toJSON: true,
 };
 
+/** Of waits. */
+const waitStats = /** @type {const} */ ({ timedOut: true, cancelled: true, waiting: true });
+
 /** @satisfies {Record<keyof import('tidegate').RateStats, true>} */
-const rateStats = { allowed: true, denied: true };
+const rateStats = { allowed: true, denied: true, ...waitStats };
 
 /** @satisfies {Record<keyof import('tidegate').KeyedRateStats, true>} */
-const keyedRateStats = { ...rateStats, liveKeys: true, evictedLive: true, capacity: true };
+const keyedRateStats = { allowed: true, denied: true, liveKeys: true, evictedLive: true, capacity: true };
 
 /** @satisfies {Record<keyof import('tidegate').KeyedConcurrencyStats, true>} */
 const keyedConcurrencyStats = {
@@ -133,6 +149,7 @@ const keyedConcurrencyStats = {
 const concurrencyStats = {
   allowed: true,
   denied: true,
+  ...waitStats,
   limit: true,
   inFlight: true,
   available: true,
@@ -151,6 +168,7 @@ module.exports = {
   concurrencyLimiter,
   keyedRateLimiter,
   deniedKey,
+  reservation,
   keyedConcurrencyLimiter,
   permit,
   manualClock,

@@ -1,6 +1,7 @@
 // The API as TypeScript users of require() write it. Compiled, not run.
 import {
   type Algorithm,
+  ClosedError,
   ConcurrencyLimiter,
   type ConcurrencyStats,
   type Decision,
@@ -12,11 +13,14 @@ import {
   ManualClock,
   NEVER_NS,
   type Permit,
+  QueueFullError,
   Quota,
   type QuotaLike,
   RateLimiter,
   RefusedError,
+  type Reservation,
   TidegateError,
+  TimedOutError,
 } from 'tidegate';
 
 const clock = new ManualClock();
@@ -84,6 +88,23 @@ function scoped() {
   return permit?.permits;
 }
 
+async function waited(signal: AbortSignal): Promise<number> {
+  using permit = await lender.acquire(2, { timeoutMs: 500, signal });
+  await limiter.acquire();
+  const lengths: number[] = await lender.map(['a', 'bc'], async (text, index) => text.length + index, { signal });
+  const texts: string[] = await limiter.map(new Set([1, 2]), String, { cost: 2, timeoutMs: 5 });
+  const total: number = await limiter.run(() => lengths.length + texts.length, { cost: 2 });
+  const reservation: Reservation = limiter.reserve(1, { maxWaitMs: 1000 });
+  const credited: boolean = reservation.waitNs > 0n && reservation.waitMs > 0 && reservation.cancel();
+  const { timedOut, cancelled, waiting } = lender.stats();
+  if (!lender.isClosed) lender.close();
+  void credited;
+  return permit.permits + total + timedOut + cancelled + waiting + lender.waiting + limiter.waiting;
+}
+
+const shared = new ConcurrencyLimiter(4, { shared: 'fetches', maxWaiters: 100 });
+const sharedRate = new RateLimiter('10/s', { shared: 'fetches', maxWaiters: 100 });
+
 async function ran(): Promise<string> {
   const length: number = await lender.run(() => 'abc'.length);
   const text: string = await lender.run(async () => String(length), { permits: 2 });
@@ -107,6 +128,15 @@ try {
     const wait: number | undefined = error.decision?.retryAfterMs;
     const code: 'ERR_TIDEGATE_REFUSED' | 'ERR_TIDEGATE_EXCEEDS_CAPACITY' = error.code;
     void [wait, code];
+  } else if (error instanceof TimedOutError || error instanceof QueueFullError || error instanceof ClosedError) {
+    const figures: (number | undefined)[] = [
+      error.elapsedMs,
+      error.timeoutMs,
+      error.limit,
+      error.inFlight,
+      error.waiting,
+    ];
+    void figures;
   } else if (error instanceof TidegateError) {
     const code: string = error.code;
     const parts: (string | undefined)[] = [error.argument, error.value, error.allowed];
@@ -114,6 +144,12 @@ try {
   }
 }
 
+// @ts-expect-error a timeout is milliseconds, by its name
+lender.acquire(1, { timeout: 5 });
+// @ts-expect-error only limiters without keys are shared
+new KeyedRateLimiter('1/s', { shared: 'name' });
+// @ts-expect-error a guard does not wait
+lender.guard(() => {}, { timeoutMs: 5 });
 // @ts-expect-error a key is a string or bytes
 keyed.tryAcquire(7);
 // @ts-expect-error a key is needed
@@ -168,6 +204,9 @@ void [
   total,
   written,
   scoped,
+  waited,
+  shared,
+  sharedRate,
   ran,
   greeting,
   fetched,
