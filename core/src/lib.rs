@@ -35,15 +35,18 @@ mod table;
 mod wait;
 
 pub use clock::{Clock, ManualClock};
-pub use concurrency::{AcquirePermit, ConcurrencyLimiter, ConcurrencyOptions, OwnedPermit, Permit, RawPermit};
 pub use concurrency::{
-    KeyedConcurrencyLimiter, KeyedConcurrencyOptions, KeyedPermit, OwnedKeyedPermit, RawKeyedPermit,
+    AcquireKeyedPermit, KeyedConcurrencyLimiter, KeyedConcurrencyOptions, KeyedPermit, OwnedKeyedPermit, RawKeyedPermit,
 };
+pub use concurrency::{AcquirePermit, ConcurrencyLimiter, ConcurrencyOptions, OwnedPermit, Permit, RawPermit};
 pub use decision::{Decision, Grant};
 pub use error::Error;
 pub use key::{IPV6_PREFIX, ip_key, key_of};
 pub use quota::{Algorithm, Anchor, IntoQuotas, Quota};
-pub use rate::{AcquireTokens, DeniedKey, KeyedRateLimiter, KeyedRateOptions, RateLimiter, RateOptions, Reservation};
+pub use rate::{
+    AcquireKeyedTokens, AcquireTokens, DeniedKey, KeyedRateLimiter, KeyedRateOptions, RateLimiter, RateOptions,
+    Reservation,
+};
 pub use stats::Stats;
 pub use status::Status;
 #[cfg(loom)]

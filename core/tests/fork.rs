@@ -45,7 +45,9 @@ impl Limiters {
         let _ = self.log.acquire(short);
         let key = round.to_le_bytes();
         let _ = self.keyed_tokens.try_acquire(key);
+        let _ = self.keyed_tokens.acquire("all", short);
         drop(self.keyed_permits.try_acquire(key));
+        drop(self.keyed_permits.acquire_n("all", 2, short));
         self.keyed_tokens.reset(key);
         for limiter in [&self.tokens, &self.windows, &self.log] {
             let _ = limiter.refund(&limiter.decide());
@@ -62,7 +64,13 @@ impl Limiters {
     fn works(&self) -> bool {
         self.work(7);
         let all = self.permits.acquire_n(2, Duration::from_millis(500));
-        all.is_ok() && self.permits.available() == 0 && self.permits.waiting() == 0
+        let of_key = self.keyed_permits.acquire_n("all", 2, Duration::from_millis(500));
+        let tokens = self.keyed_tokens.acquire("all", Duration::from_millis(500));
+        all.is_ok()
+            && of_key.is_ok()
+            && tokens.is_ok()
+            && (self.permits.available(), self.permits.waiting()) == (0, 0)
+            && (self.keyed_permits.available("all"), self.keyed_permits.waiting("all")) == (0, 0)
     }
 }
 

@@ -2,7 +2,10 @@
 
 mod hold_times;
 mod keyed;
+mod keyed_options;
 mod keyed_permit;
+mod keyed_shared;
+mod keyed_waiting;
 mod options;
 mod permit;
 mod shared;
@@ -11,10 +14,13 @@ mod word;
 
 use crate::rate::check_cost;
 use crate::stats::{Count, Stats};
+use crate::wait;
 use crate::{Error, Status, fork};
 use hold_times::HoldTimes;
-pub use keyed::{KeyedConcurrencyLimiter, KeyedConcurrencyOptions};
+pub use keyed::KeyedConcurrencyLimiter;
+pub use keyed_options::KeyedConcurrencyOptions;
 pub use keyed_permit::{KeyedPermit, OwnedKeyedPermit, RawKeyedPermit};
+pub use keyed_waiting::AcquireKeyedPermit;
 pub use options::ConcurrencyOptions;
 pub use permit::{OwnedPermit, Permit, RawPermit};
 use shared::Shared;
@@ -93,8 +99,8 @@ impl ConcurrencyLimiter {
         Ok(self.take(permits))
     }
 
-    /// The first step of an acquire, for who must prepare to wait: takes `permits` permits as plain data if nobody waits and they
-    /// are there; if not, that isn't counted as a refusal.
+    /// The first step of an acquire, for who must prepare to wait: takes `permits` permits as plain data if nobody waits and they are there; if not,
+    /// that isn't counted as a refusal.
     ///
     /// # Errors
     ///
@@ -146,7 +152,7 @@ impl ConcurrencyLimiter {
         check_limit(limit)?;
         self.shared.update(|word| word.with_limit(limit));
         if self.shared.word().has_waiters() {
-            self.shared.desk.settle_changed(&*self.shared);
+            wait::settle_changed(&*self.shared);
         }
         Ok(())
     }
@@ -155,7 +161,7 @@ impl ConcurrencyLimiter {
     /// back. For ever.
     pub fn close(&self) {
         self.shared.word();
-        self.shared.desk.close(&*self.shared, || self.shared.update(Word::closed));
+        wait::close(&*self.shared, || self.shared.update(Word::closed));
     }
 
     /// Whether it was closed.
@@ -186,7 +192,7 @@ impl ConcurrencyLimiter {
     #[must_use]
     pub fn waiting(&self) -> u64 {
         self.shared.word();
-        self.shared.desk.len(&*self.shared)
+        wait::len(&*self.shared)
     }
 
     /// Whether hold times are measured.

@@ -6,8 +6,9 @@ use super::word::Word;
 use crate::clock::{Clock, Watcher};
 use crate::stats::{Count, Counters};
 use crate::sync::{AtomicU64, Padded, back_off};
-use crate::wait::{Desk, Due, Source};
+use crate::wait::{self, Desk, Due, Granted, Queue, Source};
 use crate::{Status, fork};
+use std::ops::DerefMut;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(super) struct Shared {
@@ -70,14 +71,13 @@ impl Shared {
     #[cold]
     #[inline(never)]
     fn begin_afresh(&self, process: u32) {
-        self.desk.with_queue(self, || {
-            if self.hot.0.process.load(Ordering::Relaxed) != process {
-                // Relaxed: nobody takes or gives back until the number is there.
-                self.hot.0.word.store(self.load().afresh().0, Ordering::Relaxed);
-                // Release: as in `word`.
-                self.hot.0.process.store(process, Ordering::Release);
-            }
-        });
+        let _queue = self.open();
+        if self.hot.0.process.load(Ordering::Relaxed) != process {
+            // Relaxed: nobody takes or gives back until the number is there.
+            self.hot.0.word.store(self.load().afresh().0, Ordering::Relaxed);
+            // Release: as in `word`.
+            self.hot.0.process.store(process, Ordering::Release);
+        }
     }
 
     /// Takes permits if nobody waits and they are there.
@@ -114,7 +114,7 @@ impl Shared {
             hold_times.record(&self.counters, permit.acquired_at_ns);
         }
         if word.has_waiters() {
-            self.desk.settle(self);
+            wait::settle(self);
         }
         true
     }
@@ -157,6 +157,14 @@ impl Shared {
 }
 
 impl Source for Shared {
+    fn open(&self) -> impl DerefMut<Target = Queue> + '_ {
+        self.desk.open(|| self.unmark())
+    }
+
+    fn max_waiters(&self) -> u64 {
+        self.desk.max_waiters
+    }
+
     fn clock(&self) -> &Clock {
         self.clock.as_ref().unwrap_or_else(|| Clock::shared())
     }
@@ -171,30 +179,30 @@ impl Source for Shared {
         }
     }
 
-    fn take(&self, cost: u64, _at_ns: u64) -> bool {
+    fn take(&self, cost: u64, at_ns: u64) -> Result<Option<Granted>, Status> {
         let mut word = self.load();
         while word.refusal(cost).is_none() && cost <= word.unused() {
             // Acquire: as in `take_free`.
             match self.exchange(word, word.taken(cost), Ordering::Acquire) {
-                Ok(()) => return true,
+                Ok(()) => return Ok(Some(Granted { at_ns, void_count: 0 })),
                 Err(there) => word = there,
             }
         }
-        false
+        Ok(None)
     }
 
     fn take_now(&self, cost: u64) -> Option<u64> {
         self.take_free(cost).map(|permit| permit.acquired_at_ns)
     }
 
-    fn mark_or_take(&self, cost: u64) -> Option<u64> {
+    fn mark_or_take(&self, cost: u64) -> Result<Option<u64>, Status> {
         let mut word = self.word();
         loop {
             let taken = cost <= word.unused();
             let next = if taken { word.taken(cost) } else { word.with_waiters(true) };
             // Acquire: as in `take_free`. Who gives back after a mark changes the word after it, and so sees it.
             match self.exchange(word, next, Ordering::Acquire) {
-                Ok(()) => return taken.then(|| self.clock().now_ns()),
+                Ok(()) => return Ok(taken.then(|| self.clock().now_ns())),
                 Err(there) => word = there,
             }
         }
@@ -220,22 +228,22 @@ impl Source for Shared {
         self.counters.increment(Count::of_wait(status));
     }
 
-    fn give_back(&self, cost: u64, _at_ns: u64) {
+    fn give_back(&self, cost: u64, _granted: Granted) {
         if self.put_back(cost).is_some_and(Word::has_waiters) {
-            self.desk.settle(self);
+            wait::settle(self);
         }
     }
 }
 
 impl Watcher for Shared {
     fn clock_moved(&self) {
-        self.desk.settle_all(self);
+        wait::settle_all(self);
     }
 }
 
 impl Drop for Shared {
     /// Who waits by a listener may outlast the limiter.
     fn drop(&mut self) {
-        self.desk.close(self, || {});
+        wait::close(self, || {});
     }
 }

@@ -105,7 +105,7 @@ impl ConcurrencyLimiter {
     ) -> Result<RawPermit, AcquireError> {
         let shared = &*self.shared;
         let began_ns = wait::now_ns(shared);
-        match shared.desk.acquire(shared, Request::new(permits, timeout), interrupt) {
+        match wait::acquire(shared, Request::new(permits, timeout), interrupt) {
             Ok(at_ns) => Ok(shared.permit(permits, at_ns)),
             Err(status) => Err(self.refusal(status, began_ns, timeout)),
         }
@@ -184,7 +184,7 @@ impl ConcurrencyLimiter {
             let blank = shared.permit(permits, 0);
             move |acquired_at_ns| RawPermit { acquired_at_ns, ..blank }
         };
-        Ok(shared.desk.start(shared, Request::new(permits, timeout), permit, note, listener))
+        Ok(wait::start(shared, Request::new(permits, timeout), permit, note, listener))
     }
 
     /// After how long a wait by ticket is to be polled again, in ns; [`NEVER_NS`](crate::NEVER_NS) if it will be told, and `None` if it
@@ -194,7 +194,7 @@ impl ConcurrencyLimiter {
     ///
     /// If no wait of this limiter ever had the ticket.
     pub fn poll_ticket(&self, ticket: Ticket) -> Result<Option<u64>, Error> {
-        self.shared.desk.poll_ticket(&*self.shared, ticket)
+        wait::poll_ticket(&*self.shared, ticket)
     }
 
     /// Leaves the queue; whether it did so before the wait was over. If so, the listener was told so.
@@ -203,7 +203,7 @@ impl ConcurrencyLimiter {
     ///
     /// If no wait of this limiter ever had the ticket.
     pub fn cancel_ticket(&self, ticket: Ticket) -> Result<bool, Error> {
-        self.shared.desk.cancel_ticket(&*self.shared, ticket)
+        wait::cancel_ticket(&*self.shared, ticket)
     }
 }
 
@@ -235,7 +235,7 @@ impl<'a> Future for AcquirePermit<'a> {
             this.began_ns = Some(wait::now_ns(shared));
         }
         let began_ns = this.began_ns.unwrap_or_default();
-        this.wait.poll(&shared.desk, shared, context).map(|waited| match waited {
+        this.wait.poll(shared, context).map(|waited| match waited {
             Ok(at_ns) => Ok(Permit::new(shared, shared.permit(this.permits, at_ns))),
             Err(status) => Err(limiter.refusal(status, began_ns, this.timeout)),
         })
@@ -245,6 +245,6 @@ impl<'a> Future for AcquirePermit<'a> {
 impl Drop for AcquirePermit<'_> {
     fn drop(&mut self) {
         let shared = &*self.limiter.shared;
-        self.wait.leave(&shared.desk, shared);
+        self.wait.leave(shared);
     }
 }

@@ -54,7 +54,7 @@ struct Step<A: Packed> {
 
 /// Who asks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+pub(super) enum By {
     Comer,
     Waiter,
 }

@@ -1,19 +1,18 @@
 //! Rate limiters with a budget for each key.
 
-use super::denied_keys::{DeniedKey, DeniedKeys};
+use super::denied_keys::DeniedKey;
 use super::keyed_options::KeyedRateOptions;
-use super::keyed_state::{KeyedState, fits_slot};
-use super::keyed_states::KeyedStates;
-use super::own_quotas::{Own, OwnQuotas};
-use super::{check_cost, check_same_kinds, next_id, text_of};
+use super::keyed_shared::KeyedShared;
+use super::keyed_state::fits_slot;
+use super::own_quotas::Own;
+use super::{check_cost, check_same_kinds, text_of};
 use crate::decision::{Decision, Grant};
-// Not the model checker's: it is locked by what changes quotas alone, outside of any protocol.
-use crate::lock::Lock;
 use crate::quota::{IntoQuotas, Quota, check_count};
-use crate::stats::{Count, Counters, Stats};
-use crate::table::{KeyHash, KeyHasher, Region, Stripes, Table, check_max_keys, check_region};
+use crate::stats::{Count, Stats};
+use crate::table::{KeyHash, Region, Table, check_max_keys};
 use crate::{Error, Status};
 use std::fmt;
+use std::sync::{Arc, Weak};
 
 /// Decides for each key on its own whether work may go ahead, in memory that doesn't grow.
 ///
@@ -35,13 +34,8 @@ use std::fmt;
 /// # Ok::<(), tidegate::Error>(())
 /// ```
 pub struct KeyedRateLimiter {
-    states: KeyedStates,
-    hasher: KeyHasher,
-    counters: Counters,
-    denied: Option<DeniedKeys>,
-    id: u64,
+    pub(super) shared: Arc<KeyedShared>,
     max_keys: u64,
-    quotas: Lock<Vec<Quota>>,
 }
 
 /// Keys of a batch that are decided by one reading of the clock.
@@ -61,34 +55,13 @@ impl KeyedRateLimiter {
     pub(super) fn with_options(
         quotas: Vec<Quota>,
         options: KeyedRateOptions,
-        mut region: Option<Region>,
+        region: Option<Region>,
     ) -> Result<Self, Error> {
-        let KeyedRateOptions { max_keys, when_full, track_denied, .. } = options;
-        quotas.iter().try_for_each(fits_slot)?;
-        check_max_keys(max_keys)?;
-        let denied = DeniedKeys::new(track_denied)?;
-        let clock = options.clock.unwrap_or_default();
-        if let Some(region) = &region {
-            check_region(region, Table::size(max_keys) * quotas.len())?;
-        }
-        let state = |quota| {
-            let part = region.as_mut().and_then(|region| region.split_off_mut(..Table::size(max_keys)));
-            KeyedState::new(quota, &clock, max_keys, when_full, part)
-        };
-        let states = quotas.iter().map(state).collect::<Result<_, _>>()?;
-        #[cfg_attr(not(loom), expect(unused_mut, reason = "the model checker chooses how keys enter"))]
-        let mut stripes = Stripes::new();
-        #[cfg(loom)]
-        (stripes.protocol = options.protocol);
-        Ok(Self {
-            states: KeyedStates { states, own: OwnQuotas::none(), stripes, clock },
-            hasher: KeyHasher::with_seed(KeyHasher::random_seed()),
-            counters: Counters::new(),
-            denied,
-            id: next_id(),
-            max_keys,
-            quotas: Lock::new(quotas),
-        })
+        let max_keys = options.max_keys;
+        let shared = Arc::new(KeyedShared::new(quotas, options, region)?);
+        let watcher: Weak<KeyedShared> = Arc::downgrade(&shared);
+        shared.states.clock.watch(watcher);
+        Ok(Self { shared, max_keys })
     }
 
     /// How many bytes [`build_in`](KeyedRateOptions::build_in) needs for so many keys and quotas.
@@ -133,9 +106,9 @@ impl KeyedRateLimiter {
 
     #[inline]
     fn try_status(&self, key: &[u8], cost: u64) -> Status {
-        let hash = self.hasher.hash(key);
-        let status = self.states.try_charge(hash, self.states.clock.now_ns(), cost);
-        self.count(status, hash, key);
+        let hash = self.shared.hash(key);
+        let status = self.shared.states.try_charge(hash, self.shared.states.clock.now_ns(), cost);
+        self.shared.count(status, hash, key);
         status
     }
 
@@ -159,17 +132,17 @@ impl KeyedRateLimiter {
             let mut hashes = [KeyHash::default(); BATCH];
             // All hashes first: the processor then fetches the slots of one while it decides on another.
             for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hasher.hash(key.as_ref());
+                *hash = self.shared.hash(key.as_ref());
             }
-            let mut now = self.states.clock.now_ns();
+            let mut now = self.shared.states.clock.now_ns();
             for ((hash, key), status) in hashes.iter().zip(keys).zip(statuses) {
-                *status = self.states.try_charge(*hash, now, cost);
+                *status = self.shared.states.try_charge(*hash, now, cost);
                 if *status != Status::Allowed {
                     // What another charge, or a key's entry by a later time, may have overtaken is asked again.
-                    now = self.states.clock.now_ns();
-                    *status = self.states.try_charge(*hash, now, cost);
+                    now = self.shared.states.clock.now_ns();
+                    *status = self.shared.states.try_charge(*hash, now, cost);
                 }
-                self.count(*status, *hash, key.as_ref());
+                self.shared.count(*status, *hash, key.as_ref());
             }
         }
         Ok(())
@@ -209,15 +182,15 @@ impl KeyedRateLimiter {
     }
 
     fn decision(&self, key: &[u8], cost: u64, spend: bool) -> Decision {
-        let hash = self.hasher.hash(key);
+        let hash = self.shared.hash(key);
         // Before the charge: what voids it in between leaves an older count here, and the refund then does nothing.
-        let reset_count = self.states.stripes.void_count(hash);
-        let joint = self.states.decide(hash, self.states.clock.now_ns(), cost, spend);
+        let reset_count = self.shared.states.stripes.void_count(hash);
+        let joint = self.shared.decide(hash, cost, spend);
         if spend {
-            self.count(joint.named.status, hash, key);
+            self.shared.count(joint.named.status, hash, key);
         }
         let key_hash = hash.id();
-        joint.decision(spend, Grant { limiter_id: self.id, cost, granted_at_ns: 0, reset_count, key_hash })
+        joint.decision(spend, Grant { limiter_id: self.shared.id, cost, granted_at_ns: 0, reset_count, key_hash })
     }
 
     /// Gives back what a decision took from a key, as far as no bound is broken: a window takes it back only while the same
@@ -227,9 +200,9 @@ impl KeyedRateLimiter {
     ///
     /// If the decision granted nothing, was refunded before, or is another limiter's or key's. Nothing changes then.
     pub fn refund(&self, key: impl AsRef<[u8]>, decision: &Decision) -> Result<(), Error> {
-        let hash = self.hasher.hash(key.as_ref());
-        let grant = decision.take_grant(self.id, hash.id())?;
-        self.states.refund(hash, grant.reset_count, grant.cost, grant.granted_at_ns);
+        let hash = self.shared.hash(key.as_ref());
+        let grant = decision.take_grant(self.shared.id, hash.id())?;
+        self.shared.give_back_since(hash, grant.reset_count, grant.cost, grant.granted_at_ns);
         Ok(())
     }
 
@@ -240,19 +213,21 @@ impl KeyedRateLimiter {
     ///
     /// If the grant is another key's. Nothing changes then.
     pub fn refund_grant(&self, key: impl AsRef<[u8]>, grant: Grant) -> Result<(), Error> {
-        let hash = self.hasher.hash(key.as_ref());
+        let hash = self.shared.hash(key.as_ref());
         if grant.key_hash != hash.id() {
             let allowed = "a decision of this limiter and key";
             return Err(Error::new(Status::InvalidDecision, "decision", "one of another key", allowed));
         }
-        self.states.refund(hash, grant.reset_count, grant.cost, grant.granted_at_ns);
+        self.shared.give_back_since(hash, grant.reset_count, grant.cost, grant.granted_at_ns);
         Ok(())
     }
 
     /// Makes everything of a key unspent again; quotas of its own stay. Its decisions from before can no longer be refunded to any
     /// effect.
     pub fn reset(&self, key: impl AsRef<[u8]>) {
-        self.states.reset(self.hasher.hash(key.as_ref()));
+        let hash = self.shared.hash(key.as_ref());
+        self.shared.states.reset(hash);
+        self.shared.tell_waiters(hash);
     }
 
     /// Gives a key quotas of its own in place of the limiter's, from the next call on. What is used stays used, at most the new
@@ -268,14 +243,17 @@ impl KeyedRateLimiter {
     pub fn set_quota(&self, key: impl AsRef<[u8]>, quotas: impl IntoQuotas) -> Result<(), Error> {
         let new = quotas.into_quotas()?;
         new.iter().try_for_each(fits_slot)?;
-        let hash = self.hasher.hash(key.as_ref());
-        let quotas = self.quotas.lock();
-        check_same_kinds(&quotas, &new)?;
-        let own = &self.states.own;
-        if own.of(hash).is_none_or(|own| !own.has(&new)) {
-            own.check_room(hash)?;
-            self.states.move_key(hash, Some(Own::new(new, &self.states.clock)?));
+        let hash = self.shared.hash(key.as_ref());
+        {
+            let quotas = self.shared.quotas.lock();
+            check_same_kinds(&quotas, &new)?;
+            let states = &self.shared.states;
+            if states.own.of(hash).is_none_or(|own| !own.has(&new)) {
+                states.own.check_room(hash)?;
+                states.move_key(hash, Some(Own::new(new, &states.clock)?));
+            }
         }
+        self.shared.tell_waiters_of_change(hash);
         Ok(())
     }
 
@@ -285,11 +263,14 @@ impl KeyedRateLimiter {
     /// A key that owes something and finds no room takes the place of the one that owes the smallest share, with either
     /// [`WhenFull`](crate::WhenFull).
     pub fn clear_quota(&self, key: impl AsRef<[u8]>) {
-        let hash = self.hasher.hash(key.as_ref());
-        let _unchanging = self.quotas.lock();
-        if self.states.own.of(hash).is_some() {
-            self.states.move_key(hash, None);
+        let hash = self.shared.hash(key.as_ref());
+        {
+            let _unchanging = self.shared.quotas.lock();
+            if self.shared.states.own.of(hash).is_some() {
+                self.shared.states.move_key(hash, None);
+            }
         }
+        self.shared.tell_waiters_of_change(hash);
     }
 
     /// Changes limits, periods and bursts while in use, for all keys without quotas of their own, from the next call on. What is used stays used, at most the
@@ -303,39 +284,26 @@ impl KeyedRateLimiter {
     pub fn reconfigure(&self, quotas: impl IntoQuotas) -> Result<(), Error> {
         let new = quotas.into_quotas()?;
         new.iter().try_for_each(fits_slot)?;
-        let mut quotas = self.quotas.lock();
-        check_same_kinds(&quotas, &new)?;
-        if new != *quotas {
-            let _none_enters = self.states.stripes.lock_all();
-            // Before and after: a call reads the count first and charges then, so one that reads the last count charges
-            // what the change has left.
-            self.states.stripes.void_all();
-            for (state, (old, new)) in self.states.states.iter().zip(quotas.iter().zip(&new)) {
-                if old != new {
-                    state.reconfigure(new, &self.states.clock);
-                }
-            }
-            self.states.stripes.void_all();
-            // In place: whenever a fork comes, a child has a list.
-            quotas.copy_from_slice(&new);
-        }
-        Ok(())
+        self.shared.reconfigure(new)
     }
 
     /// The quotas, in the order of the list.
     #[must_use]
     pub fn quotas(&self) -> Vec<Quota> {
-        self.quotas.lock().clone()
+        self.shared.quotas.lock().clone()
     }
 
     /// What was allowed, denied and evicted since the limiter was built, and about how many keys count.
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats {
-            allowed: self.counters.total(Count::Allowed),
-            denied: self.counters.total(Count::Denied),
+            allowed: self.shared.counters.total(Count::Allowed),
+            denied: self.shared.counters.total(Count::Denied),
+            timed_out: self.shared.counters.total(Count::TimedOut),
+            cancelled: self.shared.counters.total(Count::Cancelled),
+            waiting: self.shared.waiting(),
             live_keys: self.len(),
-            evicted_live: self.states.states.iter().map(|state| state.table().evicted_live()).sum(),
+            evicted_live: self.shared.states.states.iter().map(|state| state.table().evicted_live()).sum(),
             capacity: self.max_keys,
             ..Stats::default()
         }
@@ -346,13 +314,13 @@ impl KeyedRateLimiter {
     /// as denied. While no more keys were refused than are counted, the counts are exact.
     #[must_use]
     pub fn top_denied(&self, most: usize) -> Vec<DeniedKey> {
-        self.denied.as_ref().map_or_else(Vec::new, |denied| denied.top(most))
+        self.shared.denied.as_ref().map_or_else(Vec::new, |denied| denied.top(most))
     }
 
     /// About how many keys owe something: exact up to some 6,000 keys of capacity, else from a sample of the table.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.states.live_keys()
+        self.shared.states.live_keys()
     }
 
     /// Whether about no key owes anything.
@@ -370,19 +338,7 @@ impl KeyedRateLimiter {
     /// The number that this limiter's decisions bear; unique in the process.
     #[must_use]
     pub fn id(&self) -> u64 {
-        self.id
-    }
-
-    #[inline]
-    fn count(&self, status: Status, hash: KeyHash, key: &[u8]) {
-        if status == Status::Allowed {
-            self.counters.increment(Count::Allowed);
-        } else {
-            self.counters.increment(Count::Denied);
-            if let Some(denied) = &self.denied {
-                denied.add(hash, key);
-            }
-        }
+        self.shared.id
     }
 }
 

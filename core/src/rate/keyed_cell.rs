@@ -9,15 +9,16 @@
 //! only by the change after, when no slot of its generation is left: then whoever still holds such a word fails to exchange it, or,
 //! to refuse, sees that the slot no longer bears the same tag and generation. (Generations wrap, as there.)
 
-use super::cell::OVERTAKEN_NS;
+use super::cell::{By, OVERTAKEN_NS};
 use super::settings::{Buffers, GENERATIONS};
 use super::slot::{Slotted, State};
 use super::state::{Judgement, Undo, judge, refusal};
 use crate::algorithm::Algorithm;
 use crate::clock::Clock;
 use crate::sync::{AtomicU64, back_off, fence};
-use crate::table::{EMPTY, Full, KeyHash, Place, Region, Stripes, Table, Tenants, WhenFull};
-use crate::{Error, Status};
+use crate::table::{EMPTY, Full, KeyHash, PINNED, Place, Region, Stripes, Table, Tenants, WhenFull};
+use crate::wait::Due;
+use crate::{Error, NEVER_NS, Status};
 use std::sync::atomic::Ordering;
 
 pub(crate) struct KeyedCell<A: Slotted> {
@@ -35,6 +36,8 @@ pub(crate) enum Detour {
     Absent,
     /// The origin must move first, under all locks.
     PastHorizon,
+    /// Somebody waits for the key.
+    Waiters,
 }
 
 /// A decision that was made, with what it was made from.
@@ -43,6 +46,8 @@ struct Step<A: Slotted> {
     settings: A,
     before: u128,
     after: u128,
+    /// As in [`Cell`](super::cell).
+    behind_waiters: bool,
 }
 
 impl<A: Slotted> Step<A> {
@@ -54,7 +59,8 @@ impl<A: Slotted> Step<A> {
     }
 
     fn judged(&self, now: u64, cost: u64) -> Judgement {
-        judge(&self.settings.rule(), self.status, self.settings.state_of(self.after), now, cost)
+        let judged = judge(&self.settings.rule(), self.status, self.settings.state_of(self.after), now, cost);
+        if self.behind_waiters { judged.behind_waiters() } else { judged }
     }
 }
 
@@ -127,15 +133,17 @@ impl<A: Slotted> KeyedCell<A> {
                 (charged.map_or_else(|| refusal(&settings.rule(), cost), |_| Status::Allowed), word)
             }
         };
-        Some(Ok(Step { status, settings, before: word, after }))
+        Some(Ok(Step { status, settings, before: word, after, behind_waiters: false }))
     }
 
     #[inline]
-    fn step(&self, hash: KeyHash, now: u64, cost: u64, spend: bool) -> Result<Step<A>, Detour> {
+    fn step(&self, hash: KeyHash, now: u64, cost: u64, spend: bool, by: By) -> Result<Step<A>, Detour> {
         loop {
             let found = self.find(hash).ok_or(Detour::Absent)?;
-            if let Some(step) = self.attempt(found, self.settings(A::generation(found.1)), now, cost, spend) {
-                return step;
+            let behind_waiters = by == By::Comer && found.1 & A::waiters() != 0;
+            let settings = self.settings(A::generation(found.1));
+            if let Some(step) = self.attempt(found, settings, now, cost, spend && !behind_waiters) {
+                return step.map(|step| Step { behind_waiters, ..step });
             }
             back_off();
         }
@@ -149,7 +157,8 @@ impl<A: Slotted> KeyedCell<A> {
         let generation = self.generation.load(Ordering::Acquire) as u8;
         let settings = self.settings(generation);
         let found = self.table.glimpse(hash, A::TAG_BITS).ok_or(Detour::Absent)?;
-        if A::generation(found.1) != generation {
+        // Also if somebody waits.
+        if A::flags_and_generation(found.1) != generation {
             return self.try_charge_again(hash, clock, cost);
         }
         match self.attempt(found, settings, now, cost, true) {
@@ -163,16 +172,118 @@ impl<A: Slotted> KeyedCell<A> {
     #[inline(never)]
     fn try_charge_again(&self, hash: KeyHash, clock: &Clock, cost: u64) -> Result<Status, Detour> {
         back_off();
-        self.step(hash, clock.now_ns(), cost, true).map(|step| step.status)
+        let step = self.step(hash, clock.now_ns(), cost, true, By::Comer)?;
+        if step.behind_waiters { Err(Detour::Waiters) } else { Ok(step.status) }
     }
 
-    pub(crate) fn charge(&self, hash: KeyHash, now: u64, cost: u64) -> Result<(Judgement, Undo), Detour> {
-        let step = self.step(hash, now, cost, true)?;
+    pub(crate) fn charge(&self, hash: KeyHash, now: u64, cost: u64, by: By) -> Result<(Judgement, Undo), Detour> {
+        let step = self.step(hash, now, cost, true, by)?;
         Ok((step.judged(now, cost), Undo::Wide(step.before, step.after)))
     }
 
-    pub(crate) fn peek(&self, hash: KeyHash, now: u64, cost: u64) -> Result<Judgement, Detour> {
-        Ok(self.step(hash, now, cost, false)?.judged(now, cost))
+    pub(crate) fn peek(&self, hash: KeyHash, now: u64, cost: u64, by: By) -> Result<Judgement, Detour> {
+        Ok(self.step(hash, now, cost, false, by)?.judged(now, cost))
+    }
+
+    /// When the head of a key's line can have `cost`, from `from` on. A key that is away has nothing used.
+    pub(crate) fn due(&self, hash: KeyHash, from: u64, cost: u64) -> Result<Due, Detour> {
+        let judged = match self.peek(hash, from, cost, By::Waiter) {
+            Err(Detour::Absent) => self.judged_afresh(from, cost),
+            judged => judged?,
+        };
+        Ok(match judged.status {
+            Status::Allowed => Due::At(from),
+            Status::ExceedsCapacity => Due::Refused(Status::ExceedsCapacity),
+            _ if judged.retry_after_ns == NEVER_NS => Due::Unknown,
+            _ => Due::At(from.saturating_add(judged.retry_after_ns)),
+        })
+    }
+
+    fn judged_afresh(&self, now: u64, cost: u64) -> Judgement {
+        // Acquire: as `try_charge` says.
+        let rule = self.settings(self.generation.load(Ordering::Acquire) as u8).rule();
+        let fresh = <A::Rule as Algorithm>::FRESH;
+        let status = rule.charge(fresh, now, cost).map_or_else(|| refusal(&rule, cost), |_| Status::Allowed);
+        judge(&rule, status, fresh, now, cost)
+    }
+
+    /// How long `cost` must wait behind the costs `ahead`.
+    pub(crate) fn wait_ns(
+        &self,
+        hash: KeyHash,
+        now: u64,
+        ahead: impl Iterator<Item = u64>,
+        total_ahead: u64,
+        cost: u64,
+    ) -> u64 {
+        let (rule, state) = match self.step(hash, now, cost, false, By::Waiter) {
+            Ok(step) => (step.settings.rule(), step.settings.state_of(step.after)),
+            Err(_) => {
+                let settings = self.settings(self.generation.load(Ordering::Acquire) as u8);
+                (settings.rule(), <A::Rule as Algorithm>::FRESH)
+            }
+        };
+        if rule.capacity() == 0 { NEVER_NS } else { rule.wait_ns(state, now, ahead, total_ahead, cost) }
+    }
+
+    pub(crate) fn has_waiters(&self, hash: KeyHash) -> bool {
+        self.find(hash).is_some_and(|(_, word)| word & A::waiters() != 0)
+    }
+
+    /// Says that somebody waits for a key, which comes in if it is away.
+    pub(crate) fn mark(&self, hash: KeyHash, clock: &Clock, stripes: &Stripes) -> Result<(), Full> {
+        while !self.set_waiters(hash, true) {
+            let _lock = stripes.lock(hash);
+            if self.find(hash).is_some() {
+                continue;
+            }
+            // As in `enter`.
+            let now = clock.now_ns();
+            let generation = self.generation.load(Ordering::Relaxed) as u8;
+            let settings = self.settings(generation);
+            let fresh = settings.word(hash.tag(A::TAG_BITS), generation, settings.rule().fresh_at(now));
+            return self.table.put(hash, fresh | A::waiters(), &Reading { settings, now }, stripes).map(drop);
+        }
+        Ok(())
+    }
+
+    /// Whether the key is there.
+    pub(crate) fn set_waiters(&self, hash: KeyHash, waiters: bool) -> bool {
+        while let Some((place, word)) = self.find(hash) {
+            let marked = if waiters { word | A::waiters() } else { word & !A::waiters() };
+            if marked == word || self.table.exchange(place, word, marked).is_ok() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Nobody waits for any key.
+    pub(crate) fn unmark_all(&self) {
+        for place in self.table.places() {
+            let mut word = self.table.load(place);
+            while word & A::waiters() != 0 {
+                match self.table.exchange(place, word, word & !A::waiters()) {
+                    Ok(_) => break,
+                    Err(there) => word = there,
+                }
+            }
+        }
+    }
+
+    /// Makes everything of a key unspent that somebody waits for, and so keeps its slot; `false` if it isn't such a one. Only under
+    /// the lock of its stripe.
+    pub(crate) fn refresh(&self, hash: KeyHash, clock: &Clock) -> bool {
+        while let Some((place, word)) = self.find(hash)
+            && word & A::waiters() != 0
+        {
+            let settings = self.settings(A::generation(word));
+            let fresh = settings.rule().fresh_at(clock.now_ns());
+            if self.exchange(place, word, settings.replaced(word, fresh)) {
+                return true;
+            }
+        }
+        false
     }
 
     pub(crate) fn is_absent(&self, hash: KeyHash) -> bool {
@@ -251,11 +362,12 @@ impl<A: Slotted> KeyedCell<A> {
     }
 
     /// Takes a key out, for it to come into another cell. Only under the lock of its stripe.
-    pub(crate) fn leave(&self, hash: KeyHash) -> Option<(A, State<A>)> {
+    pub(crate) fn leave(&self, hash: KeyHash) -> Option<Leaver<A>> {
         while let Some((place, word)) = self.find(hash) {
             let settings = self.settings(A::generation(word));
             if self.exchange(place, word, EMPTY) {
-                return Some((settings, settings.state_of(word)));
+                let (state, waiters) = (settings.state_of(word), word & A::waiters());
+                return Some(Leaver { settings, state, waiters });
             }
         }
         None
@@ -264,17 +376,20 @@ impl<A: Slotted> KeyedCell<A> {
     /// Brings a key in with what it owes after it left another cell. Only under all locks, and with a `now` that was read
     /// after it left. Where there is no room the key that owes the smallest share makes it, whatever was chosen for new keys: this
     /// one isn't new, and neither may lose it what it owes.
-    pub(crate) fn arrive(&self, hash: KeyHash, (from, state): (A, State<A>), now: u64, stripes: &Stripes) {
+    pub(crate) fn arrive(&self, hash: KeyHash, leaver: Leaver<A>, now: u64, stripes: &Stripes) {
+        let Leaver { settings: from, state, waiters } = leaver;
         self.move_origin(now);
-        if from.share(state, now) == 0 {
+        if from.share(state, now) == 0 && waiters == 0 {
             return;
         }
         let generation = self.generation.load(Ordering::Relaxed) as u8;
         let settings = A::from_settings(self.buffers.reader(generation));
         let state = from.rule().carry(state, now, &settings.rule());
-        let word = settings.word(hash.tag(A::TAG_BITS), generation, state);
-        let put = self.table.put_or(WhenFull::Evict, hash, word, &Reading { settings, now }, stripes);
-        put.expect("a key of a rate limiter is never pinned");
+        let word = settings.word(hash.tag(A::TAG_BITS), generation, state) | waiters;
+        if self.table.put_or(WhenFull::Evict, hash, word, &Reading { settings, now }, stripes).is_err() {
+            // All eight are waited for. Then this one is forgotten, and who waits for it finds so when due.
+            self.table.count_evicted();
+        }
     }
 
     /// Only under all locks.
@@ -312,10 +427,11 @@ impl<A: Slotted> KeyedCell<A> {
             }
             let state = from.state_of(word);
             let now = now();
-            let after = if from.share(state, now) == 0 {
+            let waiters = word & A::waiters();
+            let after = if from.share(state, now) == 0 && waiters == 0 {
                 EMPTY
             } else {
-                to.word(A::tag(word), next, from.rule().carry(state, now, &to.rule()))
+                to.word(A::tag(word), next, from.rule().carry(state, now, &to.rule())) | waiters
             };
             if self.table.exchange(place, word, after).is_ok() {
                 return;
@@ -333,6 +449,13 @@ impl<A: Slotted> KeyedCell<A> {
     }
 }
 
+/// A key on its way to another cell.
+pub(crate) struct Leaver<A: Slotted> {
+    settings: A,
+    state: State<A>,
+    waiters: u128,
+}
+
 /// How the slots of a table are read as of a time; all have the same settings while a stripe is locked.
 struct Reading<A: Slotted> {
     settings: A,
@@ -348,7 +471,7 @@ impl<A: Slotted> Reading<A> {
 impl<A: Slotted> Tenants for Reading<A> {
     #[inline]
     fn share(&self, word: u128) -> u64 {
-        self.settings.share(self.state(word), self.now)
+        if word & A::waiters() != 0 { PINNED } else { self.settings.share(self.state(word), self.now) }
     }
 
     fn rest_at_ns(&self, word: u128) -> u64 {

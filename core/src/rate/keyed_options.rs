@@ -5,6 +5,7 @@ use crate::Error;
 use crate::clock::Clock;
 use crate::quota::IntoQuotas;
 use crate::table::WhenFull;
+use crate::wait::MAX_WAITERS;
 #[cfg(not(loom))]
 use std::mem::MaybeUninit;
 
@@ -23,6 +24,7 @@ pub struct KeyedRateOptions {
     pub(super) when_full: WhenFull,
     pub(super) track_denied: u32,
     pub(super) clock: Option<Clock>,
+    pub(super) max_waiters: u64,
     #[cfg(loom)]
     pub(super) protocol: crate::Protocol,
 }
@@ -34,6 +36,7 @@ impl Default for KeyedRateOptions {
             when_full: WhenFull::default(),
             track_denied: 0,
             clock: None,
+            max_waiters: MAX_WAITERS,
             #[cfg(loom)]
             protocol: crate::Protocol::Locked,
         }
@@ -74,6 +77,14 @@ impl KeyedRateOptions {
     #[must_use]
     pub fn clock(mut self, clock: impl Into<Clock>) -> Self {
         self.clock = Some(clock.into());
+        self
+    }
+
+    /// How many may wait for one key at once, 0 to 4,294,967,294, which is the default; who comes then is refused as
+    /// [`Status::QueueFull`](crate::Status::QueueFull).
+    #[must_use]
+    pub fn max_waiters(mut self, max_waiters: u64) -> Self {
+        self.max_waiters = max_waiters;
         self
     }
 

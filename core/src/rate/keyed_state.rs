@@ -1,5 +1,6 @@
 //! One quota's states for all keys, whichever the algorithm.
 
+use super::cell::By;
 use super::keyed_cell::{Detour, KeyedCell};
 use super::slot::{ClockWindows, FirstWindows, Slotted};
 use super::state::{Judgement, Undo};
@@ -7,7 +8,8 @@ use crate::algorithm::gcra::Gcra;
 use crate::algorithm::sliding_window::SlidingWindow;
 use crate::clock::Clock;
 use crate::quota::{Algorithm, Anchor, Quota};
-use crate::table::{KeyHash, Region, Stripes, Table, WhenFull};
+use crate::table::{Full, KeyHash, Region, Stripes, Table, WhenFull};
+use crate::wait::Due;
 use crate::{Error, Status};
 
 pub(crate) enum KeyedState {
@@ -73,12 +75,47 @@ impl KeyedState {
         each!(self, cell => cell.try_charge(hash, now, clock, cost))
     }
 
-    pub(crate) fn charge(&self, hash: KeyHash, now: u64, cost: u64) -> Result<(Judgement, Undo), Detour> {
-        each!(self, cell => cell.charge(hash, now, cost))
+    pub(crate) fn charge(&self, hash: KeyHash, now: u64, cost: u64, by: By) -> Result<(Judgement, Undo), Detour> {
+        each!(self, cell => cell.charge(hash, now, cost, by))
     }
 
-    pub(crate) fn peek(&self, hash: KeyHash, now: u64, cost: u64) -> Result<Judgement, Detour> {
-        each!(self, cell => cell.peek(hash, now, cost))
+    pub(crate) fn peek(&self, hash: KeyHash, now: u64, cost: u64, by: By) -> Result<Judgement, Detour> {
+        each!(self, cell => cell.peek(hash, now, cost, by))
+    }
+
+    pub(crate) fn due(&self, hash: KeyHash, from: u64, cost: u64) -> Result<Due, Detour> {
+        each!(self, cell => cell.due(hash, from, cost))
+    }
+
+    pub(crate) fn wait_ns(
+        &self,
+        hash: KeyHash,
+        now: u64,
+        ahead: impl Iterator<Item = u64>,
+        total_ahead: u64,
+        cost: u64,
+    ) -> u64 {
+        each!(self, cell => cell.wait_ns(hash, now, ahead, total_ahead, cost))
+    }
+
+    pub(crate) fn has_waiters(&self, hash: KeyHash) -> bool {
+        each!(self, cell => cell.has_waiters(hash))
+    }
+
+    pub(crate) fn mark(&self, hash: KeyHash, clock: &Clock, stripes: &Stripes) -> Result<(), Full> {
+        each!(self, cell => cell.mark(hash, clock, stripes))
+    }
+
+    pub(crate) fn unmark(&self, hash: KeyHash) {
+        each!(self, cell => cell.set_waiters(hash, false));
+    }
+
+    pub(crate) fn unmark_all(&self) {
+        each!(self, cell => cell.unmark_all());
+    }
+
+    pub(crate) fn refresh(&self, hash: KeyHash, clock: &Clock) -> bool {
+        each!(self, cell => cell.refresh(hash, clock))
     }
 
     pub(crate) fn is_absent(&self, hash: KeyHash) -> bool {

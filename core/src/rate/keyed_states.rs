@@ -3,6 +3,7 @@
 //! Where a key is to be found, and when that may change, stands at the head of [`own_quotas`](super::own_quotas).
 
 use super::Joint;
+use super::cell::By;
 use super::keyed_cell::Detour;
 use super::keyed_state::KeyedState;
 use super::own_quotas::{Own, OwnQuotas};
@@ -10,7 +11,8 @@ use super::state::{Judgement, Undo};
 use crate::Status;
 use crate::clock::Clock;
 use crate::quota::MAX_QUOTAS;
-use crate::table::{KeyHash, Stripes};
+use crate::table::{Full, KeyHash, Stripes};
+use crate::wait::{Due, KeyedDesk};
 use std::sync::Arc;
 
 /// One table for each quota, and the locks under which keys enter any of them.
@@ -19,6 +21,7 @@ pub(super) struct KeyedStates {
     pub(super) own: OwnQuotas,
     pub(super) stripes: Stripes,
     pub(super) clock: Clock,
+    pub(super) desk: KeyedDesk,
 }
 
 /// One call for one key.
@@ -33,6 +36,7 @@ struct Call<'a> {
     absent: Option<[bool; MAX_QUOTAS]>,
     /// As it was before the call.
     void_count: u64,
+    by: By,
 }
 
 impl KeyedStates {
@@ -51,7 +55,7 @@ impl KeyedStates {
     fn try_charge_other(&self, hash: KeyHash, now: u64, cost: u64) -> Status {
         let charged = match &*self.states {
             [state] => state.try_charge(hash, now, &self.clock, cost),
-            _ => return self.decide(hash, now, cost, true).named.status,
+            _ => return self.decide_as_comer(hash, now, cost, true).named.status,
         };
         charged.unwrap_or_else(|_| self.try_charge_elsewhere(hash, now, cost))
     }
@@ -64,20 +68,32 @@ impl KeyedStates {
             Some([state]) => state.try_charge(hash, now, &self.clock, cost).ok(),
             _ => None,
         };
-        charged.unwrap_or_else(|| self.decide_locked(hash, cost, true).named.status)
+        charged.unwrap_or_else(|| {
+            self.forget_parents_waiters();
+            self.decide(hash, now, cost, true, By::Comer).named.status
+        })
+    }
+
+    /// Charges if `spend`, all admit, and nobody waits.
+    pub(super) fn decide_as_comer(&self, hash: KeyHash, now: u64, cost: u64, spend: bool) -> Joint {
+        let joint = self.decide(hash, now, cost, spend, By::Comer);
+        if joint.named.behind_waiters && self.forget_parents_waiters() {
+            return self.decide(hash, now, cost, spend, By::Comer);
+        }
+        joint
     }
 
     /// Charges if `spend` and all admit.
-    pub(super) fn decide(&self, hash: KeyHash, now: u64, cost: u64, spend: bool) -> Joint {
+    fn decide(&self, hash: KeyHash, now: u64, cost: u64, spend: bool, by: By) -> Joint {
         let void_count = self.stripes.void_count(hash);
-        let call = Call { states: &self.states, hash, now, cost, absent: None, void_count };
+        let call = Call { states: &self.states, hash, now, cost, absent: None, void_count, by };
         let mut decided = self.by_all(&call, spend);
         if decided.is_err()
             && let Some(own) = self.own.of(hash)
         {
             decided = self.by_all(&Call { states: &own.states, ..call }, spend);
         }
-        decided.unwrap_or_else(|_| self.decide_locked(hash, cost, spend))
+        decided.unwrap_or_else(|_| self.decide_locked(hash, cost, spend, by))
     }
 
     fn states_of<'a>(&'a self, own: Option<&'a Own>) -> &'a [KeyedState] {
@@ -87,7 +103,7 @@ impl KeyedStates {
     /// For a key that a table lacks, or after the horizon.
     #[cold]
     #[inline(never)]
-    fn decide_locked(&self, hash: KeyHash, cost: u64, spend: bool) -> Joint {
+    fn decide_locked(&self, hash: KeyHash, cost: u64, spend: bool, by: By) -> Joint {
         loop {
             let lock = self.lock(hash);
             let own = self.own.of(hash);
@@ -96,10 +112,10 @@ impl KeyedStates {
             // After the look, for the reason that stands at the head of `table`.
             let now = self.clock.now_ns();
             let void_count = self.stripes.void_count(hash);
-            match self.by_all(&Call { states, hash, now, cost, absent: Some(absent), void_count }, spend) {
+            match self.by_all(&Call { states, hash, now, cost, absent: Some(absent), void_count, by }, spend) {
                 Ok(joint) => return joint,
                 // One that was there was at rest and lost its slot since.
-                Err(Detour::Absent) => {}
+                Err(Detour::Absent | Detour::Waiters) => {}
                 Err(Detour::PastHorizon) => {
                     drop(lock);
                     self.move_origins(states, now);
@@ -160,13 +176,13 @@ impl KeyedStates {
     }
 
     fn ask(&self, call: &Call, index: usize, state: &KeyedState, spend: bool) -> Result<(Judgement, Undo), Detour> {
-        let Call { hash, now, cost, .. } = *call;
+        let Call { hash, now, cost, by, .. } = *call;
         if call.absent.is_some_and(|absent| absent[index]) {
             state.enter(hash, now, cost, spend, &self.stripes)
         } else if spend {
-            state.charge(hash, now, cost)
+            state.charge(hash, now, cost, by)
         } else {
-            state.peek(hash, now, cost).map(|judged| (judged, Undo::Wide(0, 0)))
+            state.peek(hash, now, cost, by).map(|judged| (judged, Undo::Wide(0, 0)))
         }
     }
 
@@ -215,8 +231,80 @@ impl KeyedStates {
     pub(super) fn reset(&self, hash: KeyHash) {
         let _lock = self.stripes.lock(hash);
         for state in self.states_of(self.own.of(hash).as_deref()) {
-            state.table().remove(hash, &self.stripes);
+            // Who waits for it is not to be overtaken.
+            self.stripes.void_key(hash);
+            if state.refresh(hash, &self.clock) {
+                self.stripes.void_key(hash);
+            } else {
+                state.table().remove(hash, &self.stripes);
+            }
         }
+    }
+
+    /// Whether anything was forgotten.
+    fn forget_parents_waiters(&self) -> bool {
+        self.desk.forget_parents(|| self.unmark_all())
+    }
+
+    /// In the child of a fork: nobody waits for any key.
+    pub(super) fn unmark_all(&self) {
+        let _none_enters = self.stripes.lock_all();
+        self.states.iter().for_each(KeyedState::unmark_all);
+        self.own.for_each(|own| own.states.iter().for_each(KeyedState::unmark_all));
+    }
+
+    /// Whether somebody waits for a key, as the first of its states knows.
+    pub(super) fn has_waiters(&self, hash: KeyHash) -> bool {
+        self.first_of(hash, |state| state.has_waiters(hash))
+    }
+
+    /// Says so.
+    pub(super) fn mark(&self, hash: KeyHash) -> Result<(), Full> {
+        self.first_of(hash, |state| state.mark(hash, &self.clock, &self.stripes))
+    }
+
+    pub(super) fn unmark(&self, hash: KeyHash) {
+        self.first_of(hash, |state| state.unmark(hash));
+    }
+
+    fn first_of<T>(&self, hash: KeyHash, act: impl FnOnce(&KeyedState) -> T) -> T {
+        let own = self.own.of(hash);
+        act(&self.states_of(own.as_deref())[0])
+    }
+
+    /// When the head of a key's line can have `cost`, from `from` on.
+    pub(super) fn due(&self, hash: KeyHash, from: u64, cost: u64) -> Due {
+        let own = self.own.of(hash);
+        let states = self.states_of(own.as_deref());
+        let mut joint = Due::At(from);
+        for state in states {
+            let due = loop {
+                match state.due(hash, from, cost) {
+                    Ok(due) => break due,
+                    Err(_) => self.move_origins(states, self.clock.now_ns()),
+                }
+            };
+            joint = joint.and(due);
+        }
+        joint
+    }
+
+    /// As for the quota that takes longest alone.
+    pub(super) fn least_wait_ns(
+        &self,
+        hash: KeyHash,
+        ahead: impl Iterator<Item = u64> + Clone,
+        total_ahead: u64,
+        cost: u64,
+    ) -> u64 {
+        let (own, now) = (self.own.of(hash), self.clock.now_ns());
+        let wait_ns = |state: &KeyedState| state.wait_ns(hash, now, ahead.clone(), total_ahead, cost);
+        self.states_of(own.as_deref()).iter().map(wait_ns).max().unwrap_or(0)
+    }
+
+    /// For the head of a key's line, as of `at`.
+    pub(super) fn charge_waiter(&self, hash: KeyHash, at: u64, cost: u64) -> Judgement {
+        self.decide(hash, at, cost, true, By::Waiter).named
     }
 
     /// Moves a key, with what it owes, to a place of its own, or to the tables of all. Only while nobody else does.

@@ -6,8 +6,10 @@ mod joint;
 mod keyed;
 mod keyed_cell;
 mod keyed_options;
+mod keyed_shared;
 mod keyed_state;
 mod keyed_states;
+mod keyed_waiting;
 mod log_cell;
 mod options;
 mod own_quotas;
@@ -23,11 +25,13 @@ use crate::clock::Clock;
 use crate::decision::{Decision, Grant};
 use crate::quota::{IntoQuotas, Quota};
 use crate::stats::{Count, Stats};
+use crate::wait;
 use crate::{Error, MAX_COST, Status};
 pub use denied_keys::DeniedKey;
 use joint::Joint;
 pub use keyed::KeyedRateLimiter;
 pub use keyed_options::KeyedRateOptions;
+pub use keyed_waiting::AcquireKeyedTokens;
 pub use options::RateOptions;
 pub use reservation::Reservation;
 use shared::Shared;
@@ -189,7 +193,7 @@ impl RateLimiter {
     /// How many wait.
     #[must_use]
     pub fn waiting(&self) -> u64 {
-        self.shared.desk.len(&*self.shared)
+        wait::len(&*self.shared)
     }
 
     /// What was allowed and denied since the limiter was built, and how many wait.

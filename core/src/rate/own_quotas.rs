@@ -111,6 +111,15 @@ impl OwnQuotas {
         self.count.store(left, Ordering::Relaxed);
     }
 
+    /// Every place, as of now.
+    pub(super) fn for_each(&self, act: impl Fn(&Own)) {
+        for shard in &self.shards {
+            if let Some(shard) = shard.read().as_deref() {
+                shard.iter().for_each(|(_, own)| act(own));
+            }
+        }
+    }
+
     /// About how many of these keys aren't at rest by the quota of this index.
     pub(super) fn live_keys(&self, quota: usize, now: u64) -> u64 {
         if self.count.load(Ordering::Relaxed) == 0 {

@@ -10,8 +10,9 @@ use crate::decision::{Decision, Grant};
 use crate::quota::{MAX_QUOTAS, Quota};
 use crate::stats::{Count, Counters};
 use crate::sync::Lock;
-use crate::wait::{Desk, Due, Source};
+use crate::wait::{self, Desk, Due, Granted, Queue, Source};
 use crate::{Error, Status, fork};
+use std::ops::DerefMut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) struct Shared {
@@ -21,8 +22,6 @@ pub(super) struct Shared {
     pub(super) id: u64,
     /// Counts what voids grants: resets and changes of the quotas.
     reset_count: AtomicU64,
-    /// When that was last, on the clock.
-    voided_at_ns: AtomicU64,
     pub(super) quotas: Lock<Vec<Quota>>,
     pub(super) desk: Desk,
 }
@@ -48,7 +47,6 @@ impl Shared {
             counters: Counters::new(),
             id: next_id(),
             reset_count: AtomicU64::new(0),
-            voided_at_ns: AtomicU64::new(0),
             quotas: Lock::new(quotas),
             desk: Desk::new(max_waiters),
         })
@@ -96,7 +94,7 @@ impl Shared {
     #[cold]
     #[inline(never)]
     fn refused_by_waiters(&self, cost: u64) -> Status {
-        self.desk.forget_parents(self);
+        self.desk.forget_parents(|| self.unmark());
         self.ask(cost, true).named.status
     }
 
@@ -115,10 +113,10 @@ impl Shared {
 
     #[cold]
     fn behind_waiters(&self, cost: u64, spend: bool) -> Joint {
-        self.desk.forget_parents(self);
+        self.desk.forget_parents(|| self.unmark());
         let mut joint = self.ask(cost, spend);
         if joint.named.behind_waiters && joint.named.status == Status::Denied {
-            joint.named.retry_after_ns = self.desk.least_wait_ns(self, cost);
+            joint.named.retry_after_ns = wait::least_wait_ns(self, cost);
         }
         joint
     }
@@ -138,21 +136,21 @@ impl Shared {
         if joint.named.status == Status::Denied && joint.named.retry_after_ns <= OVERTAKEN_NS { ask() } else { joint }
     }
 
-    /// For the head of the queue, as of `at`; when that counts as of, unless it can't be had after all.
-    fn charge_waiter(&self, cost: u64, at: u64) -> Option<u64> {
+    /// For the head of the queue, as of `at`.
+    fn charge_waiter(&self, cost: u64, at: u64) -> Option<Granted> {
         let reset_count = self.reset_count.load(Ordering::Acquire);
+        let mut granted = Granted { at_ns: at, void_count: reset_count };
         let mut charges = [None; MAX_QUOTAS];
-        let mut granted_at_ns = at;
-        for (index, state) in self.states().iter().enumerate() {
+        for (state, charge) in self.states().iter().zip(&mut charges) {
             let (judged, undo) = state.charge_waiter(at, cost);
             if judged.status != Status::Allowed {
                 self.take_back(&charges, cost, reset_count);
                 return None;
             }
-            charges[index] = Some((undo, judged.granted_at_ns));
-            granted_at_ns = granted_at_ns.min(judged.granted_at_ns);
+            granted.at_ns = granted.at_ns.min(judged.granted_at_ns);
+            *charge = Some((undo, judged.granted_at_ns));
         }
-        Some(granted_at_ns)
+        Some(granted)
     }
 
     /// Reads all; if any refuses, nothing is written. Else charges in list order; if one refuses by then, what was charged is
@@ -199,25 +197,25 @@ impl Shared {
         // what the change has left.
         self.reset_count.fetch_add(1, Ordering::AcqRel);
         change();
-        self.voided_at_ns.store(self.clock.now_ns(), Ordering::Release);
         self.reset_count.fetch_add(1, Ordering::AcqRel);
     }
 
     pub(super) fn give_back_grant(&self, grant: &Grant) {
-        {
-            let _unchanging = self.quotas.lock();
-            if grant.reset_count != self.reset_count.load(Ordering::Acquire) {
-                return;
-            }
-            self.refund(grant.cost, grant.granted_at_ns);
-        }
-        self.tell_waiters();
+        self.give_back_since(grant.reset_count, grant.cost, grant.granted_at_ns);
     }
 
-    fn refund(&self, cost: u64, granted_at_ns: u64) {
-        for state in self.states() {
-            state.refund(&self.clock, cost, granted_at_ns);
+    /// Gives back what was granted when `reset_count` was this, if it still is.
+    fn give_back_since(&self, reset_count: u64, cost: u64, granted_at_ns: u64) {
+        {
+            let _unchanging = self.quotas.lock();
+            if reset_count != self.reset_count.load(Ordering::Acquire) {
+                return;
+            }
+            for state in self.states() {
+                state.refund(&self.clock, cost, granted_at_ns);
+            }
         }
+        self.tell_waiters();
     }
 
     pub(super) fn reset(&self) {
@@ -246,7 +244,7 @@ impl Shared {
             quotas.copy_from_slice(&new);
         }
         if self.states()[0].has_waiters() {
-            self.desk.settle_changed(self);
+            wait::settle_changed(self);
         }
         Ok(())
     }
@@ -254,7 +252,7 @@ impl Shared {
     /// After something may have become due sooner, or can't be had any more.
     fn tell_waiters(&self) {
         if self.states()[0].has_waiters() {
-            self.desk.settle(self);
+            wait::settle(self);
         }
     }
 
@@ -303,21 +301,24 @@ impl Shared {
 }
 
 impl Source for Shared {
+    fn open(&self) -> impl DerefMut<Target = Queue> + '_ {
+        self.desk.open(|| self.unmark())
+    }
+
+    fn max_waiters(&self) -> u64 {
+        self.desk.max_waiters
+    }
+
     fn clock(&self) -> &Clock {
         &self.clock
     }
 
     fn due(&self, cost: u64, from_ns: u64) -> Due {
-        let joint = |one, other| match (one, other) {
-            (Due::At(one), Due::At(other)) => Due::At(one.max(other)),
-            (Due::Refused(status), _) | (_, Due::Refused(status)) => Due::Refused(status),
-            (Due::Unknown, _) | (_, Due::Unknown) => Due::Unknown,
-        };
-        self.states().iter().fold(Due::At(from_ns), |due, state| joint(due, state.due(from_ns, cost)))
+        self.states().iter().fold(Due::At(from_ns), |due, state| due.and(state.due(from_ns, cost)))
     }
 
-    fn take(&self, cost: u64, at_ns: u64) -> bool {
-        self.charge_waiter(cost, at_ns).is_some()
+    fn take(&self, cost: u64, at_ns: u64) -> Result<Option<Granted>, Status> {
+        Ok(self.charge_waiter(cost, at_ns))
     }
 
     fn take_now(&self, cost: u64) -> Option<u64> {
@@ -326,9 +327,9 @@ impl Source for Shared {
     }
 
     /// Marks in any case: if it can be had by now, the head finds so at once.
-    fn mark_or_take(&self, _cost: u64) -> Option<u64> {
+    fn mark_or_take(&self, _cost: u64) -> Result<Option<u64>, Status> {
         self.states()[0].set_waiters(true);
-        None
+        Ok(None)
     }
 
     fn unmark(&self) {
@@ -346,30 +347,22 @@ impl Source for Shared {
         self.counters.increment(Count::of_wait(status));
     }
 
-    /// By the refund rule, and not across a reset or a change of quotas.
-    fn give_back(&self, cost: u64, at_ns: u64) {
-        {
-            let _unchanging = self.quotas.lock();
-            // Acquire: pairs with the release of who changed, though the lock alone would do.
-            if at_ns <= self.voided_at_ns.load(Ordering::Acquire) && self.reset_count.load(Ordering::Acquire) > 0 {
-                return;
-            }
-            self.refund(cost, at_ns);
-        }
-        self.tell_waiters();
+    /// By the refund rule.
+    fn give_back(&self, cost: u64, Granted { at_ns, void_count }: Granted) {
+        self.give_back_since(void_count, cost, at_ns);
     }
 }
 
 impl Watcher for Shared {
     fn clock_moved(&self) {
-        self.desk.settle_all(self);
+        wait::settle_all(self);
     }
 }
 
 impl Drop for Shared {
     /// Who waits by a listener may outlast the limiter.
     fn drop(&mut self) {
-        self.desk.close(self, || {});
+        wait::close(self, || {});
     }
 }
 

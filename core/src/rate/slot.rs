@@ -7,7 +7,7 @@
 //! | fixed_window, anchor clock | tag 48, flags 4, generation 4, window since the table's origin 40, used 32 |
 //! | sliding_window | tag 40, flags 4, generation 4, index 32, previous 24, current 24 |
 //!
-//! A slot of zeros is empty. The flags are 0 until a key can wait. A tag that another key has by chance, in one of the eight
+//! A slot of zeros is empty. The topmost flag says that somebody waits for the key: then only the head of its line is charged, and it keeps its slot; the others are 0. A tag that another key has by chance, in one of the eight
 //! slots that are looked at, merges the two keys: at most 8/2⁴⁰ for each look at an absent key, 8/2⁵⁶ with gcra.
 
 use super::settings::{GENERATIONS, SETTINGS};
@@ -59,6 +59,18 @@ pub(crate) trait Slotted: Copy {
     #[inline]
     fn replaced(&self, word: u128, state: State<Self>) -> u128 {
         word & !((1 << (120 - Self::TAG_BITS)) - 1) | self.bits_of(state)
+    }
+
+    /// What says in a word that somebody waits.
+    #[inline]
+    fn waiters() -> u128 {
+        1 << (127 - Self::TAG_BITS)
+    }
+
+    /// Flags and generation: the generation alone where nobody waits.
+    #[inline]
+    fn flags_and_generation(word: u128) -> u8 {
+        (word >> (120 - Self::TAG_BITS)) as u8
     }
 
     #[inline]

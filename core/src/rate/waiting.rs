@@ -72,7 +72,7 @@ impl RateLimiter {
     ) -> Result<(), AcquireError> {
         let shared = &*self.shared;
         let began_ns = wait::now_ns(shared);
-        match shared.desk.acquire(shared, Request::new(cost, timeout), interrupt) {
+        match wait::acquire(shared, Request::new(cost, timeout), interrupt) {
             Ok(_) => Ok(()),
             Err(status) => Err(self.refused(status, began_ns, timeout)),
         }
@@ -141,7 +141,7 @@ impl RateLimiter {
             return Ok(Started::Granted(()));
         }
         let shared = &*self.shared;
-        Ok(shared.desk.start(shared, Request::new(cost, timeout), |_| (), note, listener))
+        Ok(wait::start(shared, Request::new(cost, timeout), |_| (), note, listener))
     }
 
     /// After how long a wait by ticket is to be polled again, in ns; [`NEVER_NS`](crate::NEVER_NS) if it will be told, and `None` if it
@@ -151,7 +151,7 @@ impl RateLimiter {
     ///
     /// If no wait of this limiter ever had the ticket.
     pub fn poll_ticket(&self, ticket: Ticket) -> Result<Option<u64>, Error> {
-        self.shared.desk.poll_ticket(&*self.shared, ticket)
+        wait::poll_ticket(&*self.shared, ticket)
     }
 
     /// Leaves the queue; whether it did so before the wait was over. If so, the listener was told so.
@@ -160,7 +160,7 @@ impl RateLimiter {
     ///
     /// If no wait of this limiter ever had the ticket.
     pub fn cancel_ticket(&self, ticket: Ticket) -> Result<bool, Error> {
-        self.shared.desk.cancel_ticket(&*self.shared, ticket)
+        wait::cancel_ticket(&*self.shared, ticket)
     }
 }
 
@@ -187,7 +187,7 @@ impl Future for AcquireTokens<'_> {
             this.began_ns = Some(wait::now_ns(shared));
         }
         let began_ns = this.began_ns.unwrap_or_default();
-        this.wait.poll(&shared.desk, shared, context).map(|waited| match waited {
+        this.wait.poll(shared, context).map(|waited| match waited {
             Ok(_) => Ok(()),
             Err(status) => Err(this.limiter.refused(status, began_ns, this.timeout)),
         })
@@ -197,6 +197,6 @@ impl Future for AcquireTokens<'_> {
 impl Drop for AcquireTokens<'_> {
     fn drop(&mut self) {
         let shared = &*self.limiter.shared;
-        self.wait.leave(&shared.desk, shared);
+        self.wait.leave(shared);
     }
 }

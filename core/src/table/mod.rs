@@ -202,7 +202,7 @@ impl Table {
             // From the very word that was judged: if its key was charged, or another took the slot, look again.
             if self.slots.exchange(room.place, room.word, word).is_ok() {
                 if room.share > 0 {
-                    self.evicted_live.fetch_add(1, Ordering::Relaxed);
+                    self.count_evicted();
                 }
                 return Ok(room.place);
             }
@@ -278,6 +278,10 @@ impl Table {
 
     pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
         self.slots.places()
+    }
+
+    pub(crate) fn count_evicted(&self) {
+        self.evicted_live.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many keys that weren't at rest were forgotten for new ones.

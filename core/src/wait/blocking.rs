@@ -1,9 +1,9 @@
 //! Waiting on the calling thread.
 
-use super::desk::{Desk, Entered, Polled, Request, Source};
 use super::notice::Notify;
 use super::park::block_on;
 use super::queue::Outcome;
+use super::rules::{self, Entered, Polled, Request, Source};
 use crate::{NEVER_NS, Status};
 use std::time::Duration;
 
@@ -13,45 +13,42 @@ pub(crate) struct Interrupt<'a> {
     pub(crate) is_interrupted: &'a mut dyn FnMut() -> bool,
 }
 
-impl Desk {
-    /// Takes, or waits for its turn; gives the time as of which it was taken.
-    #[cold]
-    pub(crate) fn acquire(
-        &self,
-        source: &impl Source,
-        request: Request,
-        mut interrupt: Option<Interrupt<'_>>,
-    ) -> Result<u64, Status> {
-        let mut ticket = None;
-        block_on(|waker| {
-            let wake_after_ns = match ticket {
-                None => match self.enter(source, request, Notify::Waker(waker.clone())) {
-                    Entered::Granted(at_ns) => return Ok(Ok(at_ns)),
-                    Entered::Refused(status) => return Ok(Err(status)),
-                    Entered::Pending(pending, wake_after_ns) => {
-                        ticket = Some(pending);
-                        wake_after_ns
-                    }
-                },
-                Some(ticket) => match self.poll(source, ticket, Some(waker)) {
-                    Polled::Settled(Outcome::Granted(at_ns)) => return Ok(Ok(at_ns)),
-                    Polled::Settled(Outcome::Refused(status)) => return Ok(Err(status)),
-                    Polled::Pending(wake_after_ns) => wake_after_ns,
-                    // The thread forked while it waited, and this is the child.
-                    Polled::Over | Polled::Unknown => return Ok(Err(Status::Forked)),
-                },
-            };
-            let own = (wake_after_ns != NEVER_NS && source.clock().runs_by_itself())
-                .then(|| Duration::from_nanos(wake_after_ns));
-            let Some(interrupt) = &mut interrupt else { return Err(own) };
-            if (interrupt.is_interrupted)() {
-                let left = ticket.map(|ticket| self.leave(source, ticket));
-                if let Some(super::desk::Left::Settled(Outcome::Granted(at_ns))) = left {
-                    source.give_back(request.cost, at_ns);
+/// Takes, or waits for its turn; gives the time as of which it was taken.
+#[cold]
+pub(crate) fn acquire(
+    source: &impl Source,
+    request: Request,
+    mut interrupt: Option<Interrupt<'_>>,
+) -> Result<u64, Status> {
+    let mut ticket = None;
+    block_on(|waker| {
+        let wake_after_ns = match ticket {
+            None => match rules::enter(source, request, Notify::Waker(waker.clone())) {
+                Entered::Granted(at_ns) => return Ok(Ok(at_ns)),
+                Entered::Refused(status) => return Ok(Err(status)),
+                Entered::Pending(pending, wake_after_ns) => {
+                    ticket = Some(pending);
+                    wake_after_ns
                 }
-                return Ok(Err(Status::Cancelled));
+            },
+            Some(ticket) => match rules::poll(source, ticket, Some(waker)) {
+                Polled::Settled(Outcome::Granted(granted)) => return Ok(Ok(granted.at_ns)),
+                Polled::Settled(Outcome::Refused(status)) => return Ok(Err(status)),
+                Polled::Pending(wake_after_ns) => wake_after_ns,
+                // The thread forked while it waited, and this is the child.
+                Polled::Over | Polled::Unknown => return Ok(Err(Status::Forked)),
+            },
+        };
+        let own =
+            (wake_after_ns != NEVER_NS && source.clock().runs_by_itself()).then(|| Duration::from_nanos(wake_after_ns));
+        let Some(interrupt) = &mut interrupt else { return Err(own) };
+        if (interrupt.is_interrupted)() {
+            let left = ticket.map(|ticket| rules::leave(source, ticket));
+            if let Some(super::rules::Left::Settled(Outcome::Granted(granted))) = left {
+                source.give_back(request.cost, granted);
             }
-            Err(Some(own.map_or(interrupt.every, |own| own.min(interrupt.every))))
-        })
-    }
+            return Ok(Err(Status::Cancelled));
+        }
+        Err(Some(own.map_or(interrupt.every, |own| own.min(interrupt.every))))
+    })
 }

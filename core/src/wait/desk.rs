@@ -1,95 +1,11 @@
-//! The rules of waiting for one budget.
+//! The queue of a limiter without keys.
 
-use super::notice::{Notices, Notify};
-use super::queue::{Outcome, Queue, Stage, Ticket};
-use crate::clock::{Clock, saturating_ns};
+use super::queue::Queue;
+use crate::fork;
 use crate::lock::Inherited;
 use crate::sync::Lock;
-use crate::{NEVER_NS, Status, fork};
 use std::ops::DerefMut;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::Waker;
-use std::time::Duration;
-
-/// A budget that can be waited for. Calls come under the desk's lock, but for `clock`.
-pub(crate) trait Source {
-    fn clock(&self) -> &Clock;
-
-    /// When `cost` can be had, if nothing else changes, for one that is head from `from_ns` on.
-    fn due(&self, cost: u64, from_ns: u64) -> Due;
-
-    /// Takes for the head, as of `at_ns`; `false` if that can't be, since something changed.
-    fn take(&self, cost: u64, at_ns: u64) -> bool;
-
-    /// Takes now, while nobody waits; `None` if it isn't there.
-    fn take_now(&self, cost: u64) -> Option<u64>;
-
-    /// Marks that somebody waits, in one step with seeing that `cost` can't be had now; takes it, if it can.
-    fn mark_or_take(&self, cost: u64) -> Option<u64>;
-
-    /// Nobody waits any more.
-    fn unmark(&self);
-
-    /// For how long at least `cost` must wait behind the costs `ahead`, whose sum is `total_ahead`.
-    fn least_wait_ns(&self, ahead: impl Iterator<Item = u64> + Clone, total_ahead: u64, cost: u64) -> u64;
-
-    /// A wait, or an attempt at one, is over.
-    fn ended(&self, status: Status);
-
-    /// Gives back what was granted to one that left without it.
-    fn give_back(&self, cost: u64, at_ns: u64);
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Due {
-    At(u64),
-    /// Not before something is given back, which is told.
-    Unknown,
-    /// Never.
-    Refused(Status),
-}
-
-/// What is asked for.
-#[derive(Clone, Copy)]
-pub(crate) struct Request {
-    pub(crate) cost: u64,
-    /// [`NEVER_NS`]: for ever.
-    pub(crate) timeout_ns: u64,
-}
-
-impl Request {
-    pub(crate) fn new(cost: u64, timeout: Option<Duration>) -> Self {
-        // One that is too long to count is as good as none.
-        Self { cost, timeout_ns: timeout.map_or(NEVER_NS, saturating_ns) }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entered {
-    Granted(u64),
-    Refused(Status),
-    /// Look again after so long, or when told; [`NEVER_NS`]: when told.
-    Pending(Ticket, u64),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Polled {
-    Settled(Outcome),
-    /// As for [`Entered::Pending`].
-    Pending(u64),
-    /// It was settled, and its outcome fetched or told.
-    Over,
-    Unknown,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
-    Won,
-    /// Was settled, and nobody had fetched it.
-    Settled(Outcome),
-    Over,
-    Unknown,
-}
 
 /// The most that can wait.
 pub(crate) const MAX_WAITERS: u64 = u32::MAX as u64 - 1;
@@ -98,7 +14,7 @@ pub(crate) struct Desk {
     queue: Lock<Queue>,
     /// The [process](fork) whose waiters the queue holds; as the lock knows it, to be read without it.
     process: AtomicU32,
-    max_waiters: u64,
+    pub(crate) max_waiters: u64,
 }
 
 impl Desk {
@@ -106,314 +22,22 @@ impl Desk {
         Self { queue: Lock::new(Queue::default()), process: AtomicU32::new(fork::count()), max_waiters }
     }
 
-    /// The queue, which in the child of a fork is empty: nobody who waited is there.
-    fn open(&self, source: &impl Source) -> impl DerefMut<Target = Queue> + '_ {
+    /// The queue, which in the child of a fork is empty: nobody who waited is there. `unmark` is called then, and nobody waits.
+    pub(crate) fn open(&self, unmark: impl FnOnce()) -> impl DerefMut<Target = Queue> + '_ {
         let mut queue = self.queue.lock();
         if queue.inherited != Inherited::No {
             queue.renew(Queue::default());
-            source.unmark();
+            unmark();
             // Relaxed: who reads an old number takes the lock, and finds nothing to do.
             self.process.store(fork::count(), Ordering::Relaxed);
         }
         queue
     }
 
-    /// Does something while nobody comes or goes.
-    pub(crate) fn with_queue(&self, source: &impl Source, act: impl FnOnce()) {
-        let _queue = self.open(source);
-        act();
-    }
-
     /// Nobody who waited in the parent of this process waits here.
-    pub(crate) fn forget_parents(&self, source: &impl Source) {
+    pub(crate) fn forget_parents(&self, unmark: impl FnOnce()) {
         if self.process.load(Ordering::Relaxed) != fork::count() {
-            drop(self.open(source));
+            drop(self.open(unmark));
         }
-    }
-
-    pub(crate) fn len(&self, source: &impl Source) -> u64 {
-        self.open(source).len()
-    }
-
-    /// For how long at least one who came now would wait.
-    pub(crate) fn least_wait_ns(&self, source: &impl Source, cost: u64) -> u64 {
-        let queue = self.open(source);
-        source.least_wait_ns(queue.costs(), queue.total_cost(), cost)
-    }
-
-    /// Takes at once, or waits.
-    pub(crate) fn enter(&self, source: &impl Source, request: Request, notify: Notify) -> Entered {
-        self.enter_noting(source, request, notify, |_, _| {})
-    }
-
-    /// [`enter`](Self::enter) that hands a wait's ticket, and after how long to look again, to `note` before anybody can be told of its
-    /// end: with the lock held.
-    pub(crate) fn enter_noting(
-        &self,
-        source: &impl Source,
-        request: Request,
-        notify: Notify,
-        note: impl FnOnce(Ticket, u64),
-    ) -> Entered {
-        let mut notices = Notices::default();
-        let mut queue = self.open(source);
-        grant(&mut queue, source, &mut notices);
-        let entered = self.enter_locked(&mut queue, source, request, notify);
-        if let Entered::Pending(ticket, wake_after_ns) = entered {
-            note(ticket, wake_after_ns);
-        }
-        conclude(&mut queue, source, &mut notices);
-        drop(queue);
-        notices.deliver();
-        match entered {
-            Entered::Granted(_) => source.ended(Status::Allowed),
-            Entered::Refused(status) => source.ended(status),
-            Entered::Pending(..) => {}
-        }
-        entered
-    }
-
-    fn enter_locked(
-        &self,
-        queue: &mut Queue,
-        source: &impl Source,
-        Request { cost, timeout_ns }: Request,
-        notify: Notify,
-    ) -> Entered {
-        if queue.is_empty()
-            && let Some(at_ns) = source.take_now(cost)
-        {
-            return Entered::Granted(at_ns);
-        }
-        let now = source.clock().now_ns();
-        if let Due::Refused(status) = source.due(cost, now) {
-            return Entered::Refused(status);
-        }
-        if timeout_ns == 0 {
-            return Entered::Refused(Status::TimedOut);
-        }
-        if queue.len() >= self.max_waiters {
-            return Entered::Refused(Status::QueueFull);
-        }
-        // With no end to the wait, its length is nobody's concern.
-        if timeout_ns != NEVER_NS && source.least_wait_ns(queue.costs(), queue.total_cost(), cost) > timeout_ns {
-            return Entered::Refused(Status::TimedOut);
-        }
-        if queue.is_empty() {
-            if let Some(at_ns) = source.mark_or_take(cost) {
-                return Entered::Granted(at_ns);
-            }
-            queue.head_since_ns = now;
-        }
-        let ticket = queue.push(cost, now.saturating_add(timeout_ns), notify);
-        if queue.head() == Some(ticket) {
-            queue.informed = Some(ticket);
-        }
-        Entered::Pending(ticket, wake_after_ns(queue, source, ticket))
-    }
-
-    /// What has become of a wait by now; a waker takes the place of the one before.
-    pub(crate) fn poll(&self, source: &impl Source, ticket: Ticket, waker: Option<&Waker>) -> Polled {
-        let mut notices = Notices::default();
-        let mut replaced = None;
-        let mut queue = self.open(source);
-        grant(&mut queue, source, &mut notices);
-        let now = source.clock().now_ns();
-        let late = |deadline_ns: u64| deadline_ns != NEVER_NS && deadline_ns <= now;
-        if queue.get(ticket).is_some_and(|waiter| late(waiter.deadline_ns)) {
-            finish(&mut queue, source, ticket, Outcome::Refused(Status::TimedOut), &mut notices);
-            grant(&mut queue, source, &mut notices);
-        }
-        let was_issued = queue.was_issued(ticket);
-        let polled = match queue.get_mut(ticket).map(|waiter| &mut waiter.stage) {
-            None | Some(Stage::Free) if was_issued => Polled::Over,
-            None | Some(Stage::Free) => Polled::Unknown,
-            Some(Stage::Settled(outcome)) => {
-                let outcome = *outcome;
-                queue.remove(ticket);
-                Polled::Settled(outcome)
-            }
-            Some(Stage::Waiting(notify)) => {
-                if let (Notify::Waker(there), Some(waker)) = (notify, waker)
-                    && !there.will_wake(waker)
-                {
-                    // Dropped, like all that is foreign, without the lock.
-                    replaced = Some(std::mem::replace(there, waker.clone()));
-                }
-                if queue.head() == Some(ticket) {
-                    queue.informed = Some(ticket);
-                }
-                Polled::Pending(wake_after_ns(&queue, source, ticket))
-            }
-        };
-        conclude(&mut queue, source, &mut notices);
-        drop(queue);
-        drop(replaced);
-        notices.deliver();
-        polled
-    }
-
-    /// Leaves, if it isn't over. The next in line go on.
-    pub(crate) fn leave(&self, source: &impl Source, ticket: Ticket) -> Left {
-        let mut notices = Notices::default();
-        let mut queue = self.open(source);
-        let left = match queue.get(ticket).map(|waiter| &waiter.stage) {
-            Some(Stage::Waiting(_)) => {
-                if queue.head() == Some(ticket) {
-                    queue.head_since_ns = queue.head_since_ns.max(source.clock().now_ns());
-                }
-                finish(&mut queue, source, ticket, Outcome::Refused(Status::Cancelled), &mut notices);
-                queue.remove(ticket);
-                Left::Won
-            }
-            Some(Stage::Settled(outcome)) => {
-                let outcome = *outcome;
-                queue.remove(ticket);
-                Left::Settled(outcome)
-            }
-            _ if queue.was_issued(ticket) => Left::Over,
-            _ => Left::Unknown,
-        };
-        grant(&mut queue, source, &mut notices);
-        conclude(&mut queue, source, &mut notices);
-        drop(queue);
-        notices.deliver();
-        left
-    }
-
-    /// After something was given back or changed: grants who can be.
-    pub(crate) fn settle(&self, source: &impl Source) {
-        let mut notices = Notices::default();
-        let mut queue = self.open(source);
-        // Whatever the head knew of when it is due may be wrong by now. And what is new is so as of now.
-        queue.informed = None;
-        queue.head_since_ns = queue.head_since_ns.max(source.clock().now_ns());
-        grant(&mut queue, source, &mut notices);
-        conclude(&mut queue, source, &mut notices);
-        drop(queue);
-        notices.deliver();
-    }
-
-    /// After a limit changed: as [`settle`](Self::settle), and ends the waits for more than can ever be had now.
-    pub(crate) fn settle_changed(&self, source: &impl Source) {
-        let mut notices = Notices::default();
-        let mut queue = self.open(source);
-        queue.informed = None;
-        queue.head_since_ns = queue.head_since_ns.max(source.clock().now_ns());
-        for ticket in queue.tickets().collect::<Vec<_>>() {
-            let Some(waiter) = queue.get(ticket) else { continue };
-            if let Due::Refused(status) = source.due(waiter.cost, queue.head_since_ns) {
-                finish(&mut queue, source, ticket, Outcome::Refused(status), &mut notices);
-            }
-        }
-        grant(&mut queue, source, &mut notices);
-        conclude(&mut queue, source, &mut notices);
-        drop(queue);
-        notices.deliver();
-    }
-
-    /// After the manual clock was moved: also those whose deadline has passed are told, wherever they stand.
-    pub(crate) fn settle_all(&self, source: &impl Source) {
-        let mut notices = Notices::default();
-        let mut queue = self.open(source);
-        grant(&mut queue, source, &mut notices);
-        let now = source.clock().now_ns();
-        let late = |ticket: &Ticket| queue.get(*ticket).is_some_and(|waiter| waiter.deadline_ns <= now);
-        for ticket in queue.tickets().filter(late).collect::<Vec<_>>() {
-            finish(&mut queue, source, ticket, Outcome::Refused(Status::TimedOut), &mut notices);
-        }
-        grant(&mut queue, source, &mut notices);
-        // Threads and tasks have slept by another clock, if at all.
-        queue.informed = None;
-        conclude(&mut queue, source, &mut notices);
-        drop(queue);
-        notices.deliver();
-    }
-
-    /// Ends all waits. `close` sees to it, under the lock, that no more begin.
-    pub(crate) fn close(&self, source: &impl Source, close: impl FnOnce()) {
-        let mut notices = Notices::default();
-        let mut queue = self.open(source);
-        close();
-        while let Some(head) = queue.head() {
-            finish(&mut queue, source, head, Outcome::Refused(Status::Closed), &mut notices);
-        }
-        conclude(&mut queue, source, &mut notices);
-        drop(queue);
-        notices.deliver();
-    }
-}
-
-/// Grants those who are due, in order, each as of when it was due: so that it doesn't matter how late a timer is. Ends the waits that
-/// come to the head too late.
-fn grant(queue: &mut Queue, source: &impl Source, notices: &mut Notices) {
-    while let Some(ticket) = queue.head() {
-        let Some(waiter) = queue.get(ticket) else { unreachable!("the head is in the list") };
-        let (cost, deadline_ns) = (waiter.cost, waiter.deadline_ns);
-        let now = || source.clock().now_ns();
-        match source.due(cost, queue.head_since_ns) {
-            Due::Refused(status) => finish(queue, source, ticket, Outcome::Refused(status), notices),
-            Due::At(at_ns) if at_ns <= deadline_ns => {
-                if at_ns > now() {
-                    break;
-                }
-                if source.take(cost, at_ns) {
-                    queue.head_since_ns = queue.head_since_ns.max(at_ns);
-                    finish(queue, source, ticket, Outcome::Granted(at_ns), notices);
-                }
-            }
-            Due::At(_) | Due::Unknown => {
-                if deadline_ns == NEVER_NS || deadline_ns > now() {
-                    break;
-                }
-                queue.head_since_ns = queue.head_since_ns.max(deadline_ns);
-                finish(queue, source, ticket, Outcome::Refused(Status::TimedOut), notices);
-            }
-        }
-    }
-}
-
-fn finish(queue: &mut Queue, source: &impl Source, ticket: Ticket, outcome: Outcome, notices: &mut Notices) {
-    let Some(notify) = queue.settle(ticket, outcome) else { return };
-    if matches!(notify, Notify::Listener(_)) {
-        // It is told now, and nobody fetches it.
-        queue.remove(ticket);
-    }
-    notices.push(notify.settled(outcome));
-    source.ended(match outcome {
-        Outcome::Granted(_) => Status::Allowed,
-        Outcome::Refused(status) => status,
-    });
-}
-
-/// The last thing before the lock is let go.
-fn conclude(queue: &mut Queue, source: &impl Source, notices: &mut Notices) {
-    let Some(head) = queue.head() else {
-        queue.informed = None;
-        source.unmark();
-        return;
-    };
-    if queue.informed != Some(head) {
-        queue.informed = Some(head);
-        if let Some(waiter) = queue.get(head)
-            && let Stage::Waiting(notify) = &waiter.stage
-            && let Due::At(_) = source.due(waiter.cost, queue.head_since_ns)
-        {
-            notices.push(notify.poll_again());
-        }
-    }
-}
-
-/// After how long a waiter is to look again: when it is due, if it is the head, and at its deadline.
-fn wake_after_ns(queue: &Queue, source: &impl Source, ticket: Ticket) -> u64 {
-    let Some(waiter) = queue.get(ticket) else { return NEVER_NS };
-    let due_ns = match source.due(waiter.cost, queue.head_since_ns) {
-        Due::At(at_ns) if queue.head() == Some(ticket) => at_ns,
-        _ => NEVER_NS,
-    };
-    match due_ns.min(waiter.deadline_ns) {
-        NEVER_NS => NEVER_NS,
-        // At least 1, so that nobody looks again at once and for ever.
-        at_ns => at_ns.saturating_sub(source.clock().now_ns()).max(1),
     }
 }

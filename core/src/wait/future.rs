@@ -1,8 +1,8 @@
 //! Waiting as a future.
 
-use super::desk::{Desk, Entered, Left, Polled, Request, Source};
 use super::notice::Notify;
 use super::queue::{Outcome, Ticket};
+use super::rules::{self, Entered, Left, Polled, Request, Source};
 use crate::{NEVER_NS, Status};
 use std::future::Future;
 use std::pin::Pin;
@@ -25,15 +25,10 @@ impl Wait {
         Self { request, ticket: None, sleep, sleeping: None }
     }
 
-    pub(crate) fn poll(
-        &mut self,
-        desk: &Desk,
-        source: &impl Source,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<u64, Status>> {
+    pub(crate) fn poll(&mut self, source: &impl Source, context: &mut Context<'_>) -> Poll<Result<u64, Status>> {
         loop {
             let wake_after_ns = match self.ticket {
-                None => match desk.enter(source, self.request, Notify::Waker(context.waker().clone())) {
+                None => match rules::enter(source, self.request, Notify::Waker(context.waker().clone())) {
                     Entered::Granted(at_ns) => return Poll::Ready(Ok(at_ns)),
                     Entered::Refused(status) => return Poll::Ready(Err(status)),
                     Entered::Pending(ticket, wake_after_ns) => {
@@ -41,11 +36,11 @@ impl Wait {
                         wake_after_ns
                     }
                 },
-                Some(ticket) => match desk.poll(source, ticket, Some(context.waker())) {
+                Some(ticket) => match rules::poll(source, ticket, Some(context.waker())) {
                     Polled::Settled(outcome) => {
                         self.ticket = None;
                         return Poll::Ready(match outcome {
-                            Outcome::Granted(at_ns) => Ok(at_ns),
+                            Outcome::Granted(granted) => Ok(granted.at_ns),
                             Outcome::Refused(status) => Err(status),
                         });
                     }
@@ -66,11 +61,11 @@ impl Wait {
         }
     }
 
-    pub(crate) fn leave(&mut self, desk: &Desk, source: &impl Source) {
+    pub(crate) fn leave(&mut self, source: &impl Source) {
         if let Some(ticket) = self.ticket.take()
-            && let Left::Settled(Outcome::Granted(at_ns)) = desk.leave(source, ticket)
+            && let Left::Settled(Outcome::Granted(granted)) = rules::leave(source, ticket)
         {
-            source.give_back(self.request.cost, at_ns);
+            source.give_back(self.request.cost, granted);
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Turns "not yet" into "later": first come, first served, with deadlines, and to be left at any moment.
 //!
-//! A [`Queue`](queue) is a list of who waits, plain data under a lock. A [`Desk`] is the queue of one budget with the rules: who is
-//! granted, when, and what becomes of those who can't be. What the budget is, it is told through [`Source`]. Who waits is told
-//! by a [`Notice`], which is delivered when no lock is held and no other is being delivered on the thread.
+//! A [`queue`] is a list of who waits, plain data under a lock. The [`rules`] say who is granted, when, and what becomes of those who
+//! can't be. What the budget is, they are told through [`Source`]. Who waits is told by a [`Notice`], which is delivered when no lock is held and no other is being delivered on the thread.
 //!
 //! The budget's atomic word has a bit that says whether anybody waits. It is set in the same step that sees that there is nothing to
 //! take, and only under the queue's lock; while it is set nobody takes but for the head of the queue. So the path of those
@@ -11,20 +10,27 @@
 mod blocking;
 mod desk;
 mod future;
+mod keyed_desk;
 mod notice;
 mod park;
 mod queue;
 mod refusal;
+mod rules;
 mod ticket;
 
 use crate::Error;
 pub(crate) use blocking::Interrupt;
-pub(crate) use desk::{Desk, Due, MAX_WAITERS, Request, Source};
+pub(crate) use blocking::acquire;
+pub(crate) use desk::{Desk, MAX_WAITERS};
 pub(crate) use future::{Sleep, Wait};
+pub(crate) use keyed_desk::KeyedDesk;
 pub use notice::Event;
 pub use queue::Ticket;
+pub(crate) use queue::{Granted, Queue};
 pub use refusal::{AcquireError, Refusal};
+pub(crate) use rules::{Due, Request, Source, close, least_wait_ns, len, settle, settle_all, settle_changed};
 pub use ticket::Started;
+pub(crate) use ticket::{cancel_ticket, poll_ticket, start, unknown};
 
 pub(crate) fn check_max_waiters(max_waiters: u64) -> Result<(), Error> {
     let allowed = || format!("0 to {MAX_WAITERS}");

@@ -45,7 +45,9 @@ impl Notify {
     pub(crate) fn settled(self, outcome: Outcome) -> Notice {
         match (self, outcome) {
             (Self::Waker(waker), _) => Notice::Wake(waker),
-            (Self::Listener(listener), Outcome::Granted(at_ns)) => Notice::Call(listener, Event::Granted(at_ns)),
+            (Self::Listener(listener), Outcome::Granted(granted)) => {
+                Notice::Call(listener, Event::Granted(granted.at_ns))
+            }
             (Self::Listener(listener), Outcome::Refused(status)) => Notice::Call(listener, Event::Refused(status)),
         }
     }

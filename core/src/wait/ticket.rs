@@ -1,8 +1,8 @@
 //! Waiting by ticket, for runtimes of other languages.
 
-use super::desk::{Desk, Entered, Left, Polled, Request, Source};
 use super::notice::{Event, Notify};
 use super::queue::Ticket;
+use super::rules::{self, Entered, Left, Polled, Request, Source};
 use crate::{Error, Status};
 use std::sync::Arc;
 
@@ -22,50 +22,46 @@ pub enum Started<T> {
     },
 }
 
-impl Desk {
-    /// `granted` makes what the listener gets, from the time as of which it was granted; `note` is as for
-    /// [`enter_noting`](Self::enter_noting).
-    pub(crate) fn start<T>(
-        &self,
-        source: &impl Source,
-        request: Request,
-        granted: impl Fn(u64) -> T + Send + Sync + Clone + 'static,
-        note: impl FnOnce(Ticket, u64),
-        listener: impl Fn(Event<T>) + Send + Sync + 'static,
-    ) -> Started<T> {
-        let later = granted.clone();
-        let listener = Arc::new(move |event: Event<u64>| {
-            listener(match event {
-                Event::Granted(at_ns) => Event::Granted(later(at_ns)),
-                Event::Refused(status) => Event::Refused(status),
-                Event::PollAgain => Event::PollAgain,
-            });
+/// `granted` makes what the listener gets, from the time as of which it was granted; `note` is as for
+/// [`enter_noting`](rules::enter_noting).
+pub(crate) fn start<T>(
+    source: &impl Source,
+    request: Request,
+    granted: impl Fn(u64) -> T + Send + Sync + Clone + 'static,
+    note: impl FnOnce(Ticket, u64),
+    listener: impl Fn(Event<T>) + Send + Sync + 'static,
+) -> Started<T> {
+    let later = granted.clone();
+    let listener = Arc::new(move |event: Event<u64>| {
+        listener(match event {
+            Event::Granted(at_ns) => Event::Granted(later(at_ns)),
+            Event::Refused(status) => Event::Refused(status),
+            Event::PollAgain => Event::PollAgain,
         });
-        match self.enter_noting(source, request, Notify::Listener(listener), note) {
-            Entered::Granted(at_ns) => Started::Granted(granted(at_ns)),
-            Entered::Refused(status) => Started::Refused(status),
-            Entered::Pending(ticket, wake_after_ns) => Started::Pending { ticket, wake_after_ns },
-        }
-    }
-
-    pub(crate) fn poll_ticket(&self, source: &impl Source, ticket: Ticket) -> Result<Option<u64>, Error> {
-        match self.poll(source, ticket, None) {
-            Polled::Pending(wake_after_ns) => Ok(Some(wake_after_ns)),
-            Polled::Settled(_) | Polled::Over => Ok(None),
-            Polled::Unknown => Err(unknown(ticket)),
-        }
-    }
-
-    pub(crate) fn cancel_ticket(&self, source: &impl Source, ticket: Ticket) -> Result<bool, Error> {
-        match self.leave(source, ticket) {
-            Left::Won => Ok(true),
-            Left::Settled(_) | Left::Over => Ok(false),
-            Left::Unknown => Err(unknown(ticket)),
-        }
+    });
+    match rules::enter_noting(source, request, Notify::Listener(listener), note) {
+        Entered::Granted(at_ns) => Started::Granted(granted(at_ns)),
+        Entered::Refused(status) => Started::Refused(status),
+        Entered::Pending(ticket, wake_after_ns) => Started::Pending { ticket, wake_after_ns },
     }
 }
 
+pub(crate) fn poll_ticket(source: &impl Source, ticket: Ticket) -> Result<Option<u64>, Error> {
+    match rules::poll(source, ticket, None) {
+        Polled::Pending(wake_after_ns) => Ok(Some(wake_after_ns)),
+        Polled::Settled(_) | Polled::Over => Ok(None),
+        Polled::Unknown => Err(unknown(ticket)),
+    }
+}
+
+pub(crate) fn cancel_ticket(source: &impl Source, ticket: Ticket) -> Result<bool, Error> {
+    match rules::leave(source, ticket) {
+        Left::Won => Ok(true),
+        Left::Settled(_) | Left::Over => Ok(false),
+        Left::Unknown => Err(unknown(ticket)),
+    }
+}
 #[cold]
-fn unknown(ticket: Ticket) -> Error {
+pub(crate) fn unknown(ticket: Ticket) -> Error {
     Error::new(Status::InvalidTicket, "ticket", ticket.to_u64(), "a ticket of a wait of this limiter")
 }

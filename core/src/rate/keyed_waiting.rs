@@ -1,0 +1,233 @@
+//! Waiting for tokens of a key: on the thread, as a future, and by ticket.
+
+use super::keyed_shared::KeyedShared;
+use super::{KeyedRateLimiter, check_cost};
+use crate::table::KeyHash;
+use crate::wait::{self, AcquireError, Event, Interrupt, Refusal, Request, Sleep, Started, Ticket, Wait};
+use crate::{Error, Status};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+impl KeyedRateLimiter {
+    /// Takes one token of a key, waiting for its turn for at most `timeout`, or for ever if that is `None`. First come, first served
+    /// for each key; it is charged when it is due, not before. A wait that would outlast its timeout does not begin; a
+    /// timeout of 0 tries once. A key that is waited for keeps its place in the table.
+    ///
+    /// # Errors
+    ///
+    /// If it timed out or would, as many wait for the key as may, or there is no room for a new key.
+    #[inline]
+    pub fn acquire(&self, key: impl AsRef<[u8]>, timeout: impl Into<Option<Duration>>) -> Result<(), AcquireError> {
+        self.acquire_n(key, 1, timeout)
+    }
+
+    /// Takes `cost` tokens of a key, all at once, waiting for its turn for at most `timeout`, or for ever if that is `None`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire`](Self::acquire); or if cost is not 1 … 2⁵³−1 or exceeds what a key can hold.
+    #[inline]
+    pub fn acquire_n(
+        &self,
+        key: impl AsRef<[u8]>,
+        cost: u64,
+        timeout: impl Into<Option<Duration>>,
+    ) -> Result<(), AcquireError> {
+        check_cost("cost", cost)?;
+        let hash = self.shared.hash(key.as_ref());
+        if self.shared.take_free(hash, cost) { Ok(()) } else { self.wait_for(hash, cost, timeout.into(), None) }
+    }
+
+    /// [`acquire_n`](Self::acquire_n) that asks `is_interrupted` whenever it has waited for another `every`, and, if so, leaves as
+    /// [`Status::Cancelled`].
+    ///
+    /// # Errors
+    ///
+    /// As for `acquire_n`.
+    pub fn acquire_interruptible(
+        &self,
+        key: impl AsRef<[u8]>,
+        cost: u64,
+        timeout: Option<Duration>,
+        every: Duration,
+        is_interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<(), AcquireError> {
+        check_cost("cost", cost)?;
+        let hash = self.shared.hash(key.as_ref());
+        if self.shared.take_free(hash, cost) {
+            return Ok(());
+        }
+        self.wait_for(hash, cost, timeout, Some(Interrupt { every, is_interrupted }))
+    }
+
+    /// The first step of an acquire, for who must prepare to wait: takes `cost` tokens of a key if nobody waits and they are there; if
+    /// not, that isn't counted as a refusal.
+    ///
+    /// # Errors
+    ///
+    /// If cost is not 1 … 2⁵³−1.
+    #[inline]
+    pub fn take_if_free(&self, key: impl AsRef<[u8]>, cost: u64) -> Result<bool, Error> {
+        check_cost("cost", cost)?;
+        Ok(self.shared.take_free(self.shared.hash(key.as_ref()), cost))
+    }
+
+    #[cold]
+    fn wait_for(
+        &self,
+        hash: KeyHash,
+        cost: u64,
+        timeout: Option<Duration>,
+        interrupt: Option<Interrupt<'_>>,
+    ) -> Result<(), AcquireError> {
+        let source = self.shared.of(hash);
+        let began_ns = wait::now_ns(&source);
+        match wait::acquire(&source, Request::new(cost, timeout), interrupt) {
+            Ok(_) => Ok(()),
+            Err(status) => Err(self.refused(hash, status, began_ns, timeout)),
+        }
+    }
+
+    fn refused(&self, hash: KeyHash, status: Status, began_ns: u64, timeout: Option<Duration>) -> AcquireError {
+        let source = self.shared.of(hash);
+        AcquireError::Refused(Refusal {
+            status,
+            elapsed: Duration::from_nanos(wait::now_ns(&source).saturating_sub(began_ns)),
+            timeout,
+            limit: self.shared.quotas.lock().first().map_or(0, crate::Quota::limit),
+            in_flight: 0,
+            waiting: wait::len(&source),
+        })
+    }
+
+    /// How many wait for a key.
+    #[must_use]
+    pub fn waiting(&self, key: impl AsRef<[u8]>) -> u64 {
+        wait::len(&self.shared.of(self.shared.hash(key.as_ref())))
+    }
+
+    /// [`acquire_n`](Self::acquire_n) as a future that sleeps by `sleep`, such as `tokio::time::sleep`, until its turn. Dropping it
+    /// leaves the queue.
+    ///
+    /// # Errors
+    ///
+    /// At once, if cost is not 1 … 2⁵³−1; when it is awaited, as for `acquire_n`.
+    pub fn acquire_async<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        key: impl AsRef<[u8]>,
+        cost: u64,
+        timeout: impl Into<Option<Duration>>,
+        mut sleep: impl FnMut(Duration) -> F + Send + 'static,
+    ) -> Result<AcquireKeyedTokens<'_>, Error> {
+        check_cost("cost", cost)?;
+        let timeout = timeout.into();
+        let sleep: Sleep = Box::new(move |duration| Box::pin(sleep(duration)));
+        let wait = Wait::new(Request::new(cost, timeout), Some(sleep));
+        let hash = self.shared.hash(key.as_ref());
+        Ok(AcquireKeyedTokens { limiter: self, hash, cost, timeout, began_ns: None, wait })
+    }
+
+    /// The form for runtimes of other languages: takes at once, or tells `listener` later. Unless it is
+    /// [`Pending`](Started::Pending) the listener is never called.
+    ///
+    /// # Errors
+    ///
+    /// If cost is not 1 … 2⁵³−1.
+    pub fn acquire_by_ticket(
+        &self,
+        key: impl AsRef<[u8]>,
+        cost: u64,
+        timeout: Option<Duration>,
+        listener: impl Fn(Event<()>) + Send + Sync + 'static,
+    ) -> Result<Started<()>, Error> {
+        self.acquire_by_noted_ticket(key, cost, timeout, |_, _| {}, listener)
+    }
+
+    /// [`acquire_by_ticket`](Self::acquire_by_ticket) for listeners that want the ticket. One may be called before this returns, and
+    /// finds it where `note` has put it, which is called before, with the ticket and `wake_after_ns`, while a lock is held: it must do
+    /// no more than that.
+    ///
+    /// # Errors
+    ///
+    /// If cost is not 1 … 2⁵³−1.
+    pub fn acquire_by_noted_ticket(
+        &self,
+        key: impl AsRef<[u8]>,
+        cost: u64,
+        timeout: Option<Duration>,
+        note: impl FnOnce(Ticket, u64),
+        listener: impl Fn(Event<()>) + Send + Sync + 'static,
+    ) -> Result<Started<()>, Error> {
+        check_cost("cost", cost)?;
+        let hash = self.shared.hash(key.as_ref());
+        if self.shared.take_free(hash, cost) {
+            return Ok(Started::Granted(()));
+        }
+        Ok(wait::start(&self.shared.of(hash), Request::new(cost, timeout), |_| (), note, listener))
+    }
+
+    /// After how long a wait by ticket is to be polled again, in ns; [`NEVER_NS`](crate::NEVER_NS) if it will be told, and `None` if it
+    /// is over.
+    ///
+    /// # Errors
+    ///
+    /// If no wait of this limiter ever had the ticket.
+    pub fn poll_ticket(&self, ticket: Ticket) -> Result<Option<u64>, Error> {
+        match self.shared.key_of(ticket)? {
+            Some(hash) => wait::poll_ticket(&self.shared.of(hash), ticket),
+            None => Ok(None),
+        }
+    }
+
+    /// Leaves the queue; whether it did so before the wait was over. If so, the listener was told so.
+    ///
+    /// # Errors
+    ///
+    /// If no wait of this limiter ever had the ticket.
+    pub fn cancel_ticket(&self, ticket: Ticket) -> Result<bool, Error> {
+        match self.shared.key_of(ticket)? {
+            Some(hash) => wait::cancel_ticket(&self.shared.of(hash), ticket),
+            None => Ok(false),
+        }
+    }
+}
+
+/// Waits for tokens of a key; made by [`KeyedRateLimiter::acquire_async`].
+#[must_use = "a future does nothing until it is awaited"]
+pub struct AcquireKeyedTokens<'a> {
+    limiter: &'a KeyedRateLimiter,
+    hash: KeyHash,
+    cost: u64,
+    timeout: Option<Duration>,
+    began_ns: Option<u64>,
+    wait: Wait,
+}
+
+impl Future for AcquireKeyedTokens<'_> {
+    type Output = Result<(), AcquireError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let shared: &KeyedShared = &this.limiter.shared;
+        let source = shared.of(this.hash);
+        if this.began_ns.is_none() {
+            if shared.take_free(this.hash, this.cost) {
+                return Poll::Ready(Ok(()));
+            }
+            this.began_ns = Some(wait::now_ns(&source));
+        }
+        let began_ns = this.began_ns.unwrap_or_default();
+        this.wait.poll(&source, context).map(|waited| match waited {
+            Ok(_) => Ok(()),
+            Err(status) => Err(this.limiter.refused(this.hash, status, began_ns, this.timeout)),
+        })
+    }
+}
+
+impl Drop for AcquireKeyedTokens<'_> {
+    fn drop(&mut self) {
+        self.wait.leave(&self.limiter.shared.of(self.hash));
+    }
+}
