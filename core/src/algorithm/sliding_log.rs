@@ -102,6 +102,11 @@ impl SlidingLog {
         }
     }
 
+    /// Forgets all grants; but whoever comes with an older time than `now` counts as of this.
+    pub(crate) fn reset(&self, log: &mut Log, now: u64) {
+        *log = Log { latest_ns: log.latest_ns.max(now), ..Log::default() };
+    }
+
     /// Keeps the newest grants that fit under `to`. One that would be over under the new period counts as of now.
     pub(crate) fn carry(&self, log: &mut Log, now: u64, to: &Self) {
         let now = self.expire(log, now);

@@ -245,31 +245,61 @@ impl KeyedShared {
     /// Gives permits back, and to who waits for them what they wait for. `false` if so many aren't out.
     #[inline]
     pub(super) fn give_back(&self, permit: &RawKeyedPermit, ok: bool) -> bool {
-        let [slot, acquired_at_ns] = permit.key_hash;
+        let slot = permit.key_hash[0];
         let Some(place) = self.table.place(slot >> NAME_BITS) else { return false };
-        let Some(left) = self.put_back(place, slot, permit.permits) else { return false };
-        self.counters.increment(if ok { Count::ReleasedOk } else { Count::ReleasedFailed });
-        if let Some(hold_times) = &self.hold_times {
-            hold_times.record(&self.counters, acquired_at_ns);
+        loop {
+            match self.put_back(place, slot, permit.permits, true) {
+                Some(true) => {
+                    self.count_release(permit, ok);
+                    return true;
+                }
+                Some(false) => return false,
+                None => {
+                    // Nobody there: they have all left since.
+                    let key = self.waited_for().get(&place.index()).copied();
+                    if let Some(key) = key {
+                        return self.hand_over(key, place, permit, ok);
+                    }
+                }
+            }
         }
-        if left & WAITERS != 0 {
-            self.tell_waiters(place);
-        }
-        true
     }
 
-    /// The word as it is then.
+    /// While nobody comes or goes: so what the head finds unused was given back when it was head, or before.
+    #[cold]
+    #[inline(never)]
+    fn hand_over(&self, key: KeyHash, place: Place, permit: &RawKeyedPermit, ok: bool) -> bool {
+        wait::settle_after(&self.of(key), || {
+            let given_back = self.put_back(place, permit.key_hash[0], permit.permits, false) == Some(true);
+            if given_back {
+                self.count_release(permit, ok);
+            }
+            given_back
+        })
+    }
+
     #[inline]
-    fn put_back(&self, place: Place, slot: u64, permits: u64) -> Option<u128> {
+    fn count_release(&self, permit: &RawKeyedPermit, ok: bool) {
+        self.counters.increment(if ok { Count::ReleasedOk } else { Count::ReleasedFailed });
+        if let Some(hold_times) = &self.hold_times {
+            hold_times.record(&self.counters, permit.key_hash[1]);
+        }
+    }
+
+    /// Whether so many are out; `None`, and nothing is done, if somebody waits and it is for when nobody does.
+    #[inline]
+    fn put_back(&self, place: Place, slot: u64, permits: u64, if_nobody_waits: bool) -> Option<bool> {
         loop {
             // A key with permits out can't lose its slot: so if it isn't there, none are.
             let word = self.table.load(place);
             if slot_of(place, word) != slot || permits > in_flight(word) {
+                return Some(false);
+            }
+            if if_nobody_waits && word & WAITERS != 0 {
                 return None;
             }
-            let left = word - u128::from(permits);
-            if self.table.exchange(place, word, left).is_ok() {
-                return Some(left);
+            if self.table.exchange(place, word, word - u128::from(permits)).is_ok() {
+                return Some(true);
             }
             back_off();
         }
@@ -283,15 +313,6 @@ impl KeyedShared {
         waited_for
     }
 
-    #[cold]
-    fn tell_waiters(&self, place: Place) {
-        let key = self.waited_for().get(&place.index()).copied();
-        // Else they have all left since, and with them what was to be told.
-        if let Some(key) = key {
-            wait::settle(&self.of(key));
-        }
-    }
-
     pub(super) fn set_limit(&self, limit: u64) -> Result<(), Error> {
         check_limit(limit)?;
         let mut word = self.limit_word();
@@ -300,7 +321,7 @@ impl KeyedShared {
         {
             word = there;
         }
-        self.desk.keys(|| self.begin_process()).into_iter().for_each(|key| wait::settle_changed(&self.of(key)));
+        self.desk.keys(|| self.begin_process()).into_iter().for_each(|key| wait::settle_changed(&self.of(key), || {}));
         Ok(())
     }
 
@@ -415,8 +436,9 @@ impl Source for KeyedSource<'_> {
 
     fn give_back(&self, cost: u64, _granted: Granted) {
         let Some((place, word)) = self.shared.table.find(self.key, TAG_BITS) else { return };
-        if self.shared.put_back(place, slot_of(place, word), cost).is_some_and(|left| left & WAITERS != 0) {
-            wait::settle(self);
+        let slot = slot_of(place, word);
+        if self.shared.put_back(place, slot, cost, true).is_none() {
+            wait::settle_after(self, || self.shared.put_back(place, slot, cost, false));
         }
     }
 }

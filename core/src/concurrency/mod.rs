@@ -150,10 +150,8 @@ impl ConcurrencyLimiter {
     /// If limit is not 0 … 2³¹−1.
     pub fn set_limit(&self, limit: u64) -> Result<(), Error> {
         check_limit(limit)?;
-        self.shared.update(|word| word.with_limit(limit));
-        if self.shared.word().has_waiters() {
-            wait::settle_changed(&*self.shared);
-        }
+        self.shared.word();
+        wait::settle_changed(&*self.shared, || self.shared.update(|word| word.with_limit(limit)));
         Ok(())
     }
 

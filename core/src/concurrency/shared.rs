@@ -108,15 +108,32 @@ impl Shared {
     /// Gives back what a permit of this limiter holds, and to whom waits what they wait for. `false` if so many aren't out.
     #[inline]
     pub(super) fn give_back(&self, permit: &RawPermit, ok: bool) -> bool {
-        let Some(word) = self.put_back(permit.permits) else { return false };
+        let given_back = self.put_back(permit.permits, true);
+        if given_back == Some(true) {
+            self.count_release(permit, ok);
+        }
+        given_back.unwrap_or_else(|| self.hand_over(permit, ok))
+    }
+
+    /// While nobody comes or goes: so what the head finds unused was given back when it was head, or before.
+    #[cold]
+    #[inline(never)]
+    fn hand_over(&self, permit: &RawPermit, ok: bool) -> bool {
+        wait::settle_after(self, || {
+            let given_back = self.put_back(permit.permits, false) == Some(true);
+            if given_back {
+                self.count_release(permit, ok);
+            }
+            given_back
+        })
+    }
+
+    #[inline]
+    fn count_release(&self, permit: &RawPermit, ok: bool) {
         self.counters.increment(if ok { Count::ReleasedOk } else { Count::ReleasedFailed });
         if let Some(hold_times) = &self.hold_times {
             hold_times.record(&self.counters, permit.acquired_at_ns);
         }
-        if word.has_waiters() {
-            wait::settle(self);
-        }
-        true
     }
 
     /// [`give_back`](Self::give_back) for guards. What one holds is out, unless a copy of a raw permit was released in its place; and
@@ -128,15 +145,18 @@ impl Shared {
         }
     }
 
-    /// The word as it is then.
+    /// Whether so many are out; `None`, and nothing is done, if somebody waits and it is for when nobody does.
     #[inline]
-    fn put_back(&self, permits: u64) -> Option<Word> {
+    fn put_back(&self, permits: u64, if_nobody_waits: bool) -> Option<bool> {
         let mut word = self.load();
         loop {
-            let next = word.returned(permits)?;
+            if if_nobody_waits && word.has_waiters() {
+                return None;
+            }
+            let Some(next) = word.returned(permits) else { return Some(false) };
             // Release: pairs with the acquire of who takes next.
             if self.exchange(word, next, Ordering::Release).is_ok() {
-                return Some(next);
+                return Some(true);
             }
             back_off();
             word = self.load();
@@ -169,7 +189,7 @@ impl Source for Shared {
         self.clock.as_ref().unwrap_or_else(|| Clock::shared())
     }
 
-    /// What is unused was so when the head became the head: whatever is given back is told at once.
+    /// What is unused was so when the head became the head: what is given back while somebody waits is handed over in one step.
     fn due(&self, cost: u64, from_ns: u64) -> Due {
         let word = self.word();
         match word.refusal(cost) {
@@ -229,8 +249,8 @@ impl Source for Shared {
     }
 
     fn give_back(&self, cost: u64, _granted: Granted) {
-        if self.put_back(cost).is_some_and(Word::has_waiters) {
-            wait::settle(self);
+        if self.put_back(cost, true).is_none() {
+            wait::settle_after(self, || self.put_back(cost, false));
         }
     }
 }

@@ -120,7 +120,7 @@ impl KeyedShared {
             // In place: whenever a fork comes, a child has a list.
             quotas.copy_from_slice(&new);
         }
-        self.keys_waited_for().into_iter().for_each(|hash| wait::settle_changed(&self.of(hash)));
+        self.keys_waited_for().into_iter().for_each(|hash| wait::settle_changed(&self.of(hash), || {}));
         Ok(())
     }
 
@@ -138,7 +138,7 @@ impl KeyedShared {
     /// After a key got other quotas, and with them another place.
     pub(super) fn tell_waiters_of_change(&self, hash: KeyHash) {
         if self.states.has_waiters(hash) {
-            wait::settle_changed(&self.of(hash));
+            wait::settle_changed(&self.of(hash), || {});
         }
     }
 

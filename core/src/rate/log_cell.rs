@@ -129,8 +129,9 @@ impl LogCell {
         algorithm.refund(log, cost, granted_at);
     }
 
-    pub(crate) fn reset(&self) {
-        self.open().log = Log::default();
+    pub(crate) fn reset(&self, clock: &Clock) {
+        let Kept { algorithm, log, .. } = &mut *self.open();
+        algorithm.reset(log, clock.now_ns());
     }
 
     pub(crate) fn reconfigure(&self, clock: &Clock, to: SlidingLog) {

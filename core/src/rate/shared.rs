@@ -244,7 +244,7 @@ impl Shared {
             quotas.copy_from_slice(&new);
         }
         if self.states()[0].has_waiters() {
-            wait::settle_changed(self);
+            wait::settle_changed(self, || {});
         }
         Ok(())
     }

@@ -194,7 +194,7 @@ impl State {
             Self::Gcra(cell) => cell.reset(clock),
             Self::FixedWindow(cell) => cell.reset(clock),
             Self::SlidingWindow(cell) => cell.reset(clock),
-            Self::SlidingLog(cell) => cell.reset(),
+            Self::SlidingLog(cell) => cell.reset(clock),
         }
     }
 

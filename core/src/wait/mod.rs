@@ -28,7 +28,9 @@ pub use notice::Event;
 pub use queue::Ticket;
 pub(crate) use queue::{Granted, Queue};
 pub use refusal::{AcquireError, Refusal};
-pub(crate) use rules::{Due, Request, Source, close, least_wait_ns, len, settle, settle_all, settle_changed};
+pub(crate) use rules::{
+    Due, Request, Source, close, least_wait_ns, len, settle, settle_after, settle_all, settle_changed,
+};
 pub use ticket::Started;
 pub(crate) use ticket::{cancel_ticket, poll_ticket, start, unknown};
 

@@ -258,10 +258,17 @@ pub(crate) fn leave(source: &impl Source, ticket: Ticket) -> Left {
 
 /// After something was given back or changed: grants who can be.
 pub(crate) fn settle(source: &impl Source) {
+    settle_after(source, || {});
+}
+
+/// Gives something back, by `act`, while nobody comes or goes, and grants who can be.
+pub(crate) fn settle_after<T>(source: &impl Source, act: impl FnOnce() -> T) -> T {
     visit(source, |queue, notices| {
+        let done = act();
         begin_anew(queue, source);
         grant(queue, source, notices);
-    });
+        done
+    })
 }
 
 /// Whatever the head knew of when it is due may be wrong by now. And what is new is so as of now.
@@ -270,9 +277,10 @@ fn begin_anew(queue: &mut Queue, source: &impl Source) {
     queue.head_since(source.clock().now_ns());
 }
 
-/// After a limit changed: as [`settle`], and ends the waits for more than can ever be had now.
-pub(crate) fn settle_changed(source: &impl Source) {
+/// Changes a limit, by `act`: as [`settle_after`], and ends the waits for more than can ever be had now.
+pub(crate) fn settle_changed(source: &impl Source, act: impl FnOnce()) {
     visit(source, |queue, notices| {
+        act();
         begin_anew(queue, source);
         for ticket in queue.tickets().collect::<Vec<_>>() {
             let Some(waiter) = queue.get(ticket) else { continue };
