@@ -148,6 +148,8 @@ TARGETS = [
     keyed("python", THOUSAND, None, OWN_NS, 110, "try_acquire(key)"),
     keyed("python", THOUSAND, "limits", SPEED_RATIO, 35, "try_acquire(key)"),
     keyed("python", BATCH, SINGLE_CALLS, TIME_RATIO, 0.5, "try_acquire_many(keys)"),
+    same_case("node", "await acquire + release", "async-sema", TIME_RATIO, 1.6, "await acquire() + release()"),
+    same_case("node", "run(fn)", "p-limit", TIME_RATIO, 0.5),
     keyed("node", THOUSAND, None, OWN_NS, 110, "tryAcquire(key)"),
     keyed("node", KEY, "rate-limiter-flexible", SPEED_RATIO, 3, "tryAcquire(key)"),
     keyed("node", HUNDRED_THOUSAND, "rate-limiter-flexible", SPEED_RATIO, 8, "tryAcquire(key)"),

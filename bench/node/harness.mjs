@@ -5,6 +5,7 @@ import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { ConcurrencyLimiter, RateLimiter } from '../../node/index.mjs';
 import { keyed, sameKeyedWork } from './keyed.mjs';
 import { plenty, together, version } from './rounds.mjs';
+import { sameWaiting, waiting } from './waiting.mjs';
 
 // Each subject has a loop of its own: one loop for all would see calls of many kinds and inline none.
 
@@ -87,6 +88,7 @@ function concurrency() {
 
 await sameWork();
 await sameKeyedWork();
+await sameWaiting();
 await together('gcra allowed', true, [
   tidegate(`${plenty}/s`),
   tidegate(`${plenty}/s fixed_window`, 'tidegate fixed_window'),
@@ -96,3 +98,4 @@ await together('gcra allowed', true, [
 await together('gcra refused', false, await usedUp());
 await keyed();
 await together('concurrency try_acquire + release', true, [concurrency()]);
+await waiting();
