@@ -158,7 +158,10 @@ export interface WaitOptions {
    * {@link TimedOutError}, a rate limiter does so at once if that is certain. Measured on the limiter's clock.
    */
   readonly timeoutMs?: number | undefined;
-  /** Ends the wait: rejects with its `reason`. Of no effect once the promise is resolved. */
+  /**
+   * Ends the wait: rejects with its `reason`. Of no effect once the promise is resolved. If it was granted in the same instant, a
+   * permit goes to the next; tokens stay spent.
+   */
   readonly signal?: AbortSignal | undefined;
 }
 
