@@ -131,3 +131,19 @@ impl SlidingLog {
         *log = kept;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_with_a_time_from_before_a_reset_counts_as_of_the_reset() {
+        let algorithm = SlidingLog { limit: 1, period_ns: 10 };
+        let mut log = Log::default();
+        algorithm.reset(&mut log, 100);
+        let counts_from = algorithm.expire(&mut log, 95);
+        algorithm.charge(&mut log, counts_from, 1);
+        assert_eq!(algorithm.expire(&mut log, 109), 109);
+        assert!(!algorithm.admits(&log, 1));
+    }
+}
