@@ -13,11 +13,25 @@ use crate::permit::Permit;
 use pyo3::ffi;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use std::sync::{Mutex, PoisonError};
+use pyo3::sync::critical_section::with_critical_section;
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use tidegate::{ConcurrencyLimiter, RawPermit};
 
-/// The blocks that were entered and not yet left, in the order of entry. The lock is never held while Python runs.
+/// The blocks of a limiter.
 #[derive(Default)]
-pub struct Blocks(Mutex<Vec<Block>>);
+pub struct Blocks(UnsafeCell<Entered>);
+
+#[derive(Default)]
+struct Entered {
+    /// Those that were entered and not yet left, in the order of entry.
+    blocks: Vec<Block>,
+    /// A permit that a block gave back and nobody else has: it serves the next one, which is spared making and freeing it.
+    spare: Option<Py<Permit>>,
+}
+
+// SAFETY: `Entered` is reached through `with` and `traverse` alone, which see to it that nobody else does meanwhile.
+unsafe impl Sync for Blocks {}
 
 struct Block {
     /// Keeps the frame, so that no later one can have its address.
@@ -27,37 +41,82 @@ struct Block {
 }
 
 impl Blocks {
-    /// `frame` is that of the statement.
-    pub fn enter(&self, frame: Option<Bound<'_, PyAny>>, permit: Py<Permit>) {
-        let block = Block { frame: frame.map(Bound::unbind), thread: this_thread(), permit };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(block);
+    /// Begins a block of a statement in `frame`, by what was taken for it.
+    pub fn enter<'py>(
+        &self,
+        owner: &Bound<'py, PyAny>,
+        frame: Option<Bound<'py, PyAny>>,
+        limiter: &Arc<ConcurrencyLimiter>,
+        raw: RawPermit,
+    ) -> PyResult<Bound<'py, Permit>> {
+        let py = owner.py();
+        let permit = match self.with(owner, |entered| entered.spare.take()) {
+            Some(spare) => {
+                spare.get().lend_again(raw);
+                spare.into_bound(py)
+            }
+            None => Bound::new(py, Permit::new(limiter, raw))?,
+        };
+        self.enter_with(owner, frame, permit.clone().unbind());
+        Ok(permit)
     }
 
-    /// Takes the permit of the block that ends here; none if none was entered.
-    pub fn leave(&self, py: Python<'_>) -> Option<Py<Permit>> {
-        let (frame, thread) = (frame(py), this_thread());
+    /// Begins a block that holds a permit which was had otherwise.
+    pub fn enter_with(&self, owner: &Bound<'_, PyAny>, frame: Option<Bound<'_, PyAny>>, permit: Py<Permit>) {
+        let block = Block { frame: frame.map(Bound::unbind), thread: this_thread(), permit };
+        self.with(owner, |entered| entered.blocks.push(block));
+    }
+
+    /// Ends the block that ends here, and gives its permit back if that wasn't done; `false` if none was entered.
+    pub fn leave(&self, owner: &Bound<'_, PyAny>, ok: bool) -> PyResult<bool> {
+        let py = owner.py();
+        let Some(permit) = self.take(owner) else { return Ok(false) };
+        permit.get().release_if_held(ok)?;
+        // SAFETY: attached, and the object is ours.
+        if permit.get().is_released() && unsafe { ffi::Py_REFCNT(permit.as_ptr()) } == 1 {
+            let spare = self.with(owner, |entered| entered.spare.replace(permit));
+            drop(spare);
+        } else {
+            permit.drop_ref(py);
+        }
+        Ok(true)
+    }
+
+    /// Takes the permit of the block that ends here.
+    fn take(&self, owner: &Bound<'_, PyAny>) -> Option<Py<Permit>> {
+        let frame = frame(owner.py());
         let same_frame = |block: &Block| match (&block.frame, &frame) {
             (Some(begun), Some(ending)) => begun.is(ending),
             _ => false,
         };
-        let block = {
-            let mut blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let block = self.with(owner, |Entered { blocks, .. }| {
+            // Most often there is no other.
+            if blocks.last().is_some_and(same_frame) {
+                return blocks.pop();
+            }
             let index = blocks.iter().rposition(same_frame).or_else(|| {
+                let thread = this_thread();
                 let rank = |block: &Block| (block.permit.get().is_released(), block.thread == thread);
                 // The last of those that fit best.
                 blocks.iter().enumerate().max_by_key(|(_, block)| rank(block)).map(|(index, _)| index)
             })?;
-            blocks.remove(index)
-        };
-        // The frame is let go here, after the lock: it may be the last to hold it, and what dies with it may run Python.
+            Some(blocks.remove(index))
+        })?;
+        // The frame is let go here and not within: it may be the last to hold it, and what dies with it may run Python.
         Some(block.permit)
+    }
+
+    /// `act` must not run Python, not even by letting go of an object.
+    fn with<T>(&self, owner: &Bound<'_, PyAny>, act: impl FnOnce(&mut Entered) -> T) -> T {
+        // SAFETY: with the GIL nobody else runs, as `act` doesn't let it go; without one the section is the owner's alone.
+        with_critical_section(owner, || act(unsafe { &mut *self.0.get() }))
     }
 
     /// Shows the frames to the garbage collector: a generator that is suspended in a block may be garbage with its limiter.
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // Nobody holds the lock while Python runs, and so while it collects.
-        let Ok(blocks) = self.0.try_lock() else { return Ok(()) };
-        blocks.iter().filter_map(|block| block.frame.as_ref()).try_for_each(|frame| visit.call(frame))
+        // SAFETY: whoever is within `with` runs no Python, and so no garbage collection.
+        let entered = unsafe { &*self.0.get() };
+        entered.blocks.iter().filter_map(|block| block.frame.as_ref()).try_for_each(|frame| visit.call(frame))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::budget::{Budget, Grant};
 use crate::error::{Closed, ExceedsCapacity, Refused, config_error, from_core, no_panic};
 use crate::guard::decorator;
 use crate::permit::{Permit, went_well};
-use crate::ready::Ready;
+use crate::ready;
 use crate::refusal;
 use crate::time::if_tracked;
 use crate::turn::{self, Turns};
@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 use std::sync::Arc;
-use tidegate::{Clock, ConcurrencyOptions, Status};
+use tidegate::{Clock, ConcurrencyOptions, RawPermit, Status};
 
 pub const LIMIT: Whole = Whole { name: "limit", least: 0, most: (1 << 31) - 1 };
 pub const PERMITS: Whole = Whole { name: "permits", ..COST };
@@ -51,13 +51,13 @@ impl ConcurrencyLimiter {
     }
 
     /// Waits for its turn, on this thread.
-    fn wait_for(&self, py: Python<'_>, permits: u64, timeout_ns: Option<u64>) -> PyResult<Permit> {
+    fn wait_for(&self, py: Python<'_>, permits: u64, timeout_ns: Option<u64>) -> PyResult<RawPermit> {
         if let Some(raw) = self.limiter.take_if_free(permits).map_err(from_core)? {
-            return Ok(Permit::new(&self.limiter, raw));
+            return Ok(raw);
         }
         self.turns.pass_closed_loops(py)?;
         match blocking::wait(py, &self.budget(), permits, timeout_ns)? {
-            Grant::Permits(raw) => Ok(Permit::new(&self.limiter, raw)),
+            Grant::Permits(raw) => Ok(raw),
             Grant::Tokens => unreachable!("permits are lent here"),
         }
     }
@@ -128,7 +128,10 @@ impl ConcurrencyLimiter {
         text_signature = "($self, permits=1, timeout=None)"
     )]
     fn acquire(&self, py: Python<'_>, permits: Given<'_, '_>, timeout: Given<'_, '_>) -> PyResult<Permit> {
-        no_panic(|| self.wait_for(py, permits.whole_or(1, &PERMITS)?, timeout.timeout_or(None)?))
+        no_panic(|| {
+            let raw = self.wait_for(py, permits.whole_or(1, &PERMITS)?, timeout.timeout_or(None)?)?;
+            Ok(Permit::new(&self.limiter, raw))
+        })
     }
 
     /// acquire() as a coroutine, for asyncio, on any loop: a task that waits blocks no other. Cancelling it leaves the queue.
@@ -177,11 +180,11 @@ impl ConcurrencyLimiter {
         })
     }
 
-    fn __enter__(&self, py: Python<'_>) -> PyResult<Py<Permit>> {
+    fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Permit>> {
         no_panic(|| {
-            let permit = Py::new(py, self.wait_for(py, 1, None)?)?;
-            self.blocks.enter(frame(py), permit.clone_ref(py));
-            Ok(permit)
+            let (py, it) = (slf.py(), slf.get());
+            let raw = it.wait_for(py, 1, None)?;
+            it.blocks.enter(slf.as_any(), frame(py), &it.limiter, raw)
         })
     }
 
@@ -190,9 +193,8 @@ impl ConcurrencyLimiter {
             let (py, it) = (slf.py(), slf.get());
             match it.limiter.take_if_free(1).map_err(from_core)? {
                 Some(raw) => {
-                    let permit = Py::new(py, Permit::new(&it.limiter, raw))?;
-                    it.blocks.enter(frame(py), permit.clone_ref(py));
-                    Ready::of(py, permit.into_any())
+                    let permit = it.blocks.enter(slf.as_any(), frame(py), &it.limiter, raw)?;
+                    ready::of(py, permit.into_any().unbind())
                 }
                 None => turn::enter(slf.as_any(), frame(py)),
             }
@@ -200,39 +202,35 @@ impl ConcurrencyLimiter {
     }
 
     /// Notes that a block of this frame holds the permit.
-    fn _entered(&self, frame: Option<Bound<'_, PyAny>>, permit: Py<Permit>) {
-        self.blocks.enter(frame, permit);
+    fn _entered(slf: &Bound<'_, Self>, frame: Option<Bound<'_, PyAny>>, permit: Py<Permit>) {
+        slf.get().blocks.enter_with(slf.as_any(), frame, permit);
     }
 
     /// Gives the block's permit back, if the block didn't.
     #[pyo3(text_signature = "($self, exc_type, exc_value, traceback, /)")]
     fn __aexit__<'py>(
-        &self,
+        slf: &Bound<'py, Self>,
         exc_type: &Bound<'py, PyAny>,
         exc_value: &Bound<'py, PyAny>,
         traceback: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.__exit__(exc_type, exc_value, traceback)?;
-        Ready::none(exc_type.py())
+        Self::__exit__(slf, exc_type, exc_value, traceback)?;
+        ready::none(slf.py())
     }
 
     /// Gives the block's permit back, if the block didn't.
     #[pyo3(text_signature = "($self, exc_type, exc_value, traceback, /)")]
     fn __exit__(
-        &self,
+        slf: &Bound<'_, Self>,
         exc_type: &Bound<'_, PyAny>,
         _exc_value: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         no_panic(|| {
-            let Some(permit) = self.blocks.leave(exc_type.py()) else {
-                return Err(config_error(
-                    "permit",
-                    "the end of a block that was not entered",
-                    "one __exit__ per __enter__",
-                ));
-            };
-            permit.get().release_if_held(went_well(exc_type)).map(drop)
+            if slf.get().blocks.leave(slf.as_any(), went_well(exc_type))? {
+                return Ok(());
+            }
+            Err(config_error("permit", "the end of a block that was not entered", "one __exit__ per __enter__"))
         })
     }
 

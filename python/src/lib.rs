@@ -31,7 +31,7 @@ const _: () = {
     }
     assert!(fits::<clock::ManualClock>() && fits::<quota::Quota>() && fits::<decision::Decision>());
     assert!(fits::<rate::RateLimiter>() && fits::<concurrency::ConcurrencyLimiter>() && fits::<permit::Permit>());
-    assert!(fits::<turn::Wait>() && fits::<ready::Ready>() && fits::<reservation::Reservation>());
+    assert!(fits::<turn::Wait>() && fits::<reservation::Reservation>());
     assert!(fits::<keyed_rate::KeyedRateLimiter>() && fits::<keyed_concurrency::KeyedConcurrencyLimiter>());
 };
 

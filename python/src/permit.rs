@@ -9,7 +9,7 @@ use pyo3::types::PyType;
 use std::ffi::CString;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use tidegate::{ConcurrencyLimiter, Error, KeyedConcurrencyLimiter, RawKeyedPermit, RawPermit, Status};
 
 /// Permits held: given back once, by release() or at the end of a with block, on any thread.
@@ -24,14 +24,36 @@ pub struct Permit {
 
 /// What was lent, and by whom.
 enum Loan {
-    Plain(Arc<ConcurrencyLimiter>, RawPermit),
+    Plain(Arc<ConcurrencyLimiter>, Lent),
     Keyed(Arc<KeyedConcurrencyLimiter>, RawKeyedPermit),
+}
+
+/// A RawPermit, which may be [lent again](Permit::lend_again).
+struct Lent {
+    limiter_id: u64,
+    permits: u64,
+    acquired_at_ns: AtomicU64,
+    process: AtomicU32,
+}
+
+impl Lent {
+    fn new(raw: RawPermit) -> Self {
+        let (acquired_at_ns, process) = (raw.acquired_at_ns.into(), raw.process.into());
+        Self { limiter_id: raw.limiter_id, permits: raw.permits, acquired_at_ns, process }
+    }
+
+    fn raw(&self) -> RawPermit {
+        // Relaxed: whoever has the object came by it after it was lent.
+        let (acquired_at_ns, process) =
+            (self.acquired_at_ns.load(Ordering::Relaxed), self.process.load(Ordering::Relaxed));
+        RawPermit { limiter_id: self.limiter_id, permits: self.permits, acquired_at_ns, process }
+    }
 }
 
 impl Loan {
     fn permits(&self) -> u64 {
         match self {
-            Self::Plain(_, raw) => raw.permits,
+            Self::Plain(_, lent) => lent.permits,
             Self::Keyed(_, raw) => raw.permits,
         }
     }
@@ -45,7 +67,7 @@ impl Loan {
 
     fn give_back(&self, ok: bool) -> Result<(), Error> {
         match self {
-            Self::Plain(limiter, raw) => limiter.release(raw, ok),
+            Self::Plain(limiter, lent) => limiter.release(&lent.raw(), ok),
             Self::Keyed(limiter, raw) => limiter.release(raw, ok),
         }
     }
@@ -53,7 +75,16 @@ impl Loan {
 
 impl Permit {
     pub fn new(limiter: &Arc<ConcurrencyLimiter>, raw: RawPermit) -> Self {
-        Self { loan: Loan::Plain(Arc::clone(limiter), raw), released: AtomicBool::new(false) }
+        Self { loan: Loan::Plain(Arc::clone(limiter), Lent::new(raw)), released: AtomicBool::new(false) }
+    }
+
+    /// Makes one that was released, and that nobody else has, hold as many permits of the same limiter.
+    pub fn lend_again(&self, raw: RawPermit) {
+        let Loan::Plain(_, lent) = &self.loan else { unreachable!("keyed limiters have no blocks") };
+        // Relaxed: as in `Lent::raw`.
+        lent.acquired_at_ns.store(raw.acquired_at_ns, Ordering::Relaxed);
+        lent.process.store(raw.process, Ordering::Relaxed);
+        self.released.store(false, Ordering::Relaxed);
     }
 
     pub fn of_key(limiter: &Arc<KeyedConcurrencyLimiter>, raw: RawKeyedPermit) -> Self {

@@ -7,7 +7,7 @@ use crate::decision::{Decision, refund};
 use crate::error::{from_core, no_panic};
 use crate::guard::decorator;
 use crate::quota::{Quota, quotas_text, quotas_tuple, read_quotas};
-use crate::ready::Ready;
+use crate::ready;
 use crate::refusal;
 use crate::reservation::Reservation;
 use crate::turn::{self, Turns};
@@ -216,7 +216,7 @@ impl RateLimiter {
     fn __aenter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         no_panic(|| {
             if slf.get().limiter.take_if_free(1).map_err(from_core)? {
-                Ready::none(slf.py())
+                ready::none(slf.py())
             } else {
                 turn::coroutine(slf.as_any(), 1, None)
             }
@@ -231,7 +231,7 @@ impl RateLimiter {
         _exc_value: &Bound<'py, PyAny>,
         _traceback: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        Ready::none(exc_type.py())
+        ready::none(exc_type.py())
     }
 
     /// How many wait.

@@ -1,46 +1,113 @@
 //! What `async with` awaits where there is nothing to wait for.
+//!
+//! A type of its own making, since PyO3's have no `am_send`: without it an awaitable gives its value by raising StopIteration, and that
+//! alone takes longer than a whole block.
 
 use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use std::ffi::{c_int, c_void};
+use std::ptr;
 
-/// An awaitable that is ready: it gives its value at the first step, and takes no turn of the loop.
-#[pyclass(frozen, module = "tidegate._tidegate")]
-pub struct Ready {
-    value: Option<Py<PyAny>>,
+/// An awaitable that is ready: it gives its value at the first step, whoever awaits it, and takes no turn of the loop.
+#[repr(C)]
+struct Ready {
+    head: ffi::PyObject,
+    /// Owned, and never null.
+    value: *mut ffi::PyObject,
 }
 
-impl Ready {
-    /// Gives None. There is one for all.
-    pub fn none(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        static NONE: PyOnceLock<Py<Ready>> = PyOnceLock::new();
-        let ready = NONE.get_or_try_init(py, || Py::new(py, Self { value: None }))?;
-        Ok(ready.bind(py).clone().into_any())
-    }
-
-    pub fn of(py: Python<'_>, value: Py<PyAny>) -> PyResult<Bound<'_, PyAny>> {
-        Ok(Bound::new(py, Self { value: Some(value) })?.into_any())
-    }
+/// One that gives None, for all.
+pub fn none(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    static NONE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    Ok(NONE.get_or_try_init(py, || of(py, py.None()).map(Bound::unbind))?.bind(py).clone())
 }
 
-#[pymethods]
-impl Ready {
-    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __next__(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        if let Some(value) = &self.value {
-            let stop = py.get_type::<PyStopIteration>();
-            // An iterator ends by returning nothing; the value of its end is told by this exception, made here without detours.
-            // SAFETY: attached; both are live objects.
-            unsafe { ffi::PyErr_SetObject(stop.as_ptr(), value.as_ptr()) };
+/// One that gives the value.
+pub fn of(py: Python<'_>, value: Py<PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    let kind = kind(py)?.as_ptr().cast::<ffi::PyTypeObject>();
+    // SAFETY: attached. The memory is of the size that the type says, and is initialized before anybody sees it.
+    unsafe {
+        let memory = ffi::PyObject_Malloc(size_of::<Ready>()).cast::<Ready>();
+        if memory.is_null() {
+            return Err(PyErr::from_value(Bound::from_owned_ptr(py, ffi::PyErr_NoMemory())));
         }
-        None
+        let object = ffi::PyObject_Init(memory.cast(), kind);
+        (&raw mut (*memory).value).write(value.into_ptr());
+        Ok(Bound::from_owned_ptr(py, object))
+    }
+}
+
+fn kind(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static KIND: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    KIND.get_or_try_init(py, || make_kind(py)).map(|kind| kind.bind(py))
+}
+
+fn make_kind(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    let slot = |slot: c_int, function: *mut c_void| ffi::PyType_Slot { slot, pfunc: function };
+    let mut slots = [
+        slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
+        slot(ffi::Py_tp_iter, itself as *mut c_void),
+        slot(ffi::Py_tp_iternext, next as *mut c_void),
+        slot(ffi::Py_am_await, itself as *mut c_void),
+        slot(ffi::Py_am_send, send as *mut c_void),
+        slot(0, ptr::null_mut()),
+    ];
+    let mut spec = ffi::PyType_Spec {
+        name: c"tidegate._tidegate.Ready".as_ptr(),
+        basicsize: size_of::<Ready>() as c_int,
+        itemsize: 0,
+        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION) as _,
+        slots: slots.as_mut_ptr(),
+    };
+    // SAFETY: attached; the functions are those that the slots are for, and the name lives for ever.
+    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyType_FromSpec(&raw mut spec)).map(Bound::unbind) }
+}
+
+/// A new reference to the value.
+///
+/// # Safety
+///
+/// Attached, and the object is a [`Ready`].
+unsafe fn value(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: the value is there for as long as the object.
+    unsafe { ffi::Py_NewRef((*object.cast::<Ready>()).value) }
+}
+
+// SAFETY, of all below: Python calls them attached, with an object of this type, which it keeps alive meanwhile.
+
+unsafe extern "C" fn itself(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: see above.
+    unsafe { ffi::Py_NewRef(object) }
+}
+
+unsafe extern "C" fn send(
+    object: *mut ffi::PyObject,
+    _sent: *mut ffi::PyObject,
+    result: *mut *mut ffi::PyObject,
+) -> ffi::PySendResult {
+    // SAFETY: see above; the result is written to as the slot asks.
+    unsafe { *result = value(object) };
+    ffi::PySendResult::PYGEN_RETURN
+}
+
+/// For who asks without am_send.
+unsafe extern "C" fn next(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: see above.
+    let (py, value) = unsafe { (Python::assume_attached(), value(object)) };
+    // SAFETY: attached, and the reference is its own.
+    let value = unsafe { Bound::from_owned_ptr(py, value) }.unbind();
+    PyStopIteration::new_err((value,)).restore(py);
+    ptr::null_mut()
+}
+
+unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
+    // SAFETY: see above; nobody else has it any more. What it owns is given up, then its memory, and then the type's reference.
+    unsafe {
+        let kind = ffi::Py_TYPE(object);
+        ffi::Py_DECREF((*object.cast::<Ready>()).value);
+        ffi::PyObject_Free(object.cast());
+        ffi::Py_DECREF(kind.cast());
     }
 }

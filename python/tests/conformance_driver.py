@@ -3,6 +3,7 @@
 usage: conformance_driver.py FILE...
 """
 
+import asyncio
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +13,13 @@ import tidegate
 
 SECOND_NS = 10**9
 KEYED = (tidegate.KeyedRateLimiter, tidegate.KeyedConcurrencyLimiter)
-KEYED_OPTIONS = ("max_keys=", "when_full=", "track_denied=")
+OPTIONS = ("max_keys=", "when_full=", "track_denied=", "max_waiters=")
+REFUSED = {
+    tidegate.TimedOut: "timed_out",
+    tidegate.QueueFull: "queue_full",
+    tidegate.ExceedsCapacity: "exceeds_capacity",
+    tidegate.Closed: "closed",
+}
 CALLS = ["allowed", "denied"]
 RELEASES = ["released_ok", "released_failed"]
 FIGURES = {
@@ -31,38 +38,63 @@ class Script:
         self.limiters = {}
         self.kept = {}
         self.nameless = []
+        self.loop = asyncio.new_event_loop()
+        self.waits = {}
 
     def run(self, command):
+        """The answer to one command, and a line for each wait that it ended."""
         verb, *words = command.split()
         try:
-            return getattr(self, f"do_{verb}")(*words)
+            answer = getattr(self, f"do_{verb}")(*words)
         except tidegate.ConfigError as mistake:
-            return f"error {'period' if mistake.argument == 'per' else mistake.argument}"
+            answer = f"error {'period' if mistake.argument == 'per' else mistake.argument}"
+        if self.waits:
+            self.run_tasks()
+        ended = sorted((name for name, task in self.waits.items() if task.done()), key=str.encode)
+        return [answer, *(f"{name} {self.outcome(name, self.waits.pop(name))}" for name in ended)]
+
+    def run_tasks(self):
+        """Until all have seen what they were told."""
+
+        async def turns():
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+        self.loop.run_until_complete(turns())
+
+    def outcome(self, name, task):
+        """What a wait came to; its permit is kept under its name."""
+        try:
+            permit = task.result()
+        except tidegate.Refused as refused:
+            return REFUSED[type(refused)]
+        if permit is not None:
+            self.kept[name] = permit
+        return "granted"
+
+    def end(self):
+        for task in self.waits.values():
+            task.cancel()
+        self.run_tasks()
+        self.loop.close()
 
     def do_parse(self, text):
         return "ok " + "; ".join(map(str, tidegate.Quota.parse_list(text_of(text))))
 
     def do_rate(self, name, *words):
-        keyed = options_of([word for word in words if word.startswith(KEYED_OPTIONS)])
-        quotas = quotas_of([word for word in words if not word.startswith(KEYED_OPTIONS)])
-        if keyed:
-            for number in keyed.keys() - {"when_full"}:
-                keyed[number] = int(keyed[number])
-            self.limiters[name] = tidegate.KeyedRateLimiter(quotas, **keyed, clock=self.clock)
-        else:
-            self.limiters[name] = tidegate.RateLimiter(quotas, clock=self.clock)
+        options = options_of([word for word in words if word.startswith(OPTIONS)])
+        quotas = quotas_of([word for word in words if not word.startswith(OPTIONS)])
+        for number in options.keys() - {"when_full"}:
+            options[number] = int(options[number])
+        limiter = tidegate.KeyedRateLimiter if "max_keys" in options else tidegate.RateLimiter
+        self.limiters[name] = limiter(quotas, **options, clock=self.clock)
         return "ok"
 
     def do_conc(self, name, *words):
-        options = options_of(words)
-        track = options.get("track_hold_time") == "1"
-        limit = int(options["limit"])
-        if "max_keys" in options:
-            self.limiters[name] = tidegate.KeyedConcurrencyLimiter(
-                limit, max_keys=int(options["max_keys"]), track_hold_time=track, clock=self.clock
-            )
-            return "ok"
-        self.limiters[name] = tidegate.ConcurrencyLimiter(limit, track_hold_time=track, clock=self.clock)
+        options = {option: int(value) for option, value in options_of(words).items()}
+        options["track_hold_time"] = bool(options.get("track_hold_time"))
+        limiter = tidegate.KeyedConcurrencyLimiter if "max_keys" in options else tidegate.ConcurrencyLimiter
+        self.limiters[name] = limiter(options.pop("limit"), **options, clock=self.clock)
         return "ok"
 
     def do_advance(self, ns):
@@ -133,6 +165,51 @@ class Script:
     def do_limit(self, name, limit):
         self.limiters[name].limit = int(limit)
         return "ok"
+
+    def do_wait(self, waiter, name, *words):
+        options = options_of(words)
+        timeout = seconds_of(int(options["timeout"])) if "timeout" in options else None
+        acquire = self.limiters[name].acquire_async(int(options.get("cost", 1)), timeout)
+        task = self.loop.create_task(acquire)
+        self.run_tasks()
+        if task.done():
+            return self.outcome(waiter, task)
+        self.waits[waiter] = task
+        return "pending"
+
+    def do_cancel(self, waiter):
+        task = self.waits.pop(waiter, None)
+        if task is None:
+            return "too_late"
+        task.cancel()
+        self.run_tasks()
+        return "cancelled" if task.cancelled() else "too_late"
+
+    def do_close(self, name):
+        self.limiters[name].close()
+        return "ok"
+
+    def do_waiting(self, name):
+        stats = self.limiters[name].stats()
+        return f"ok waiting={stats.waiting} timed_out={stats.timed_out} cancelled={stats.cancelled}"
+
+    def do_reserve(self, name, *words):
+        options = options_of(words)
+        max_wait = seconds_of(int(options["max_wait"])) if "max_wait" in options else None
+        try:
+            reservation = self.limiters[name].reserve(int(options.get("cost", 1)), max_wait)
+        except tidegate.Refused as refused:
+            return REFUSED[type(refused)]
+        if "as" in options:
+            self.kept[options["as"]] = (self.limiters[name], reservation)
+        return f"granted wait={reservation.wait_ns}"
+
+    def do_unreserve(self, name, kept):
+        limiter, reservation = self.kept.pop(kept)
+        # One can't be given to another limiter here.
+        if limiter is not self.limiters[name]:
+            return "error reservation"
+        return "credited" if reservation.cancel() else "not_credited"
 
     def do_stats(self, name):
         stats = self.limiters[name].stats()
@@ -220,10 +297,15 @@ def main():
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
             command = line.strip()
             if command.startswith("script "):
+                if script:
+                    script.end()
                 script = Script()
                 print(command)
             elif command and not command.startswith("#"):
-                print(f"{number} {script.run(command)}")
+                for answer in script.run(command):
+                    print(f"{number} {answer}")
+        if script:
+            script.end()
 
 
 if __name__ == "__main__":

@@ -47,6 +47,20 @@ def test_p2_an_exception_releases_counts_as_failed_and_flies_on(limiter):
     assert (limiter.in_flight, limiter.stats().released_failed) == (0, 1)
 
 
+def test_a_permit_that_somebody_kept_is_never_lent_again(limiter):
+    with limiter as kept:
+        pass
+    for _ in range(3):
+        with limiter:
+            pass
+        with limiter as another:
+            assert another is not kept
+            assert (kept.released, another.released) == (True, False)
+            with pytest.raises(ConfigError):
+                kept.release()
+            del another
+
+
 def test_nested_blocks_end_from_the_inside_out(limiter):
     with limiter as outer:
         with limiter as inner:
