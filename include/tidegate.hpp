@@ -22,6 +22,10 @@
 // Limiters, clocks, permits and decisions are move-only. Limiters and clocks own one share of an object of tidegate.h;
 // share() makes another. All their members may be called from any thread at once.
 //
+// acquire() waits on the calling thread, acquire_async() and acquire_future() do not: see Wait. Whoever waits first goes
+// first. In the child of a fork nobody waits and no permit is out: those of the parent are the parent's, and giving one back
+// does nothing.
+//
 // What decides or asks is noexcept and answers with a Status, so that a mistake is told apart from a denial. What
 // builds or reads texts throws Error, or, given a Mistake to fill, is noexcept and throws nothing. A limiter that was
 // moved from answers Status::null_pointer.
@@ -34,14 +38,18 @@
 #ifndef TIDEGATE_HPP
 #define TIDEGATE_HPP
 
+#include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <future>
 #include <initializer_list>
 #include <iosfwd>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <ratio>
 #include <stdexcept>
@@ -298,6 +306,13 @@ std::uint64_t whole_ns(const char *argument, std::chrono::duration<Rep, Period> 
 template <class Rep, class Period>
 std::uint64_t clock_ns(const char *argument, std::chrono::duration<Rep, Period> time) {
     return whole_ns(argument, time, 0, static_cast<std::uint64_t>(never.count()), "0 ns or more");
+}
+
+// How long to wait at most; `never` is for ever.
+template <class Rep, class Period>
+std::uint64_t wait_ns(const char *argument, std::chrono::duration<Rep, Period> time) {
+    const std::uint64_t ns = clock_ns(argument, time);
+    return ns == static_cast<std::uint64_t>(never.count()) ? never_ns : ns;
 }
 
 template <class Rep, class Period>
@@ -615,6 +630,251 @@ struct Stats {
           hold_time_max(detail::duration(raw.hold_time_max_ns)), live_keys(raw.live_keys), capacity(raw.capacity) {}
 };
 
+// ------------------------------------------------------------------------------------------------------------- waiting
+
+// How many may wait at once, at most.
+inline constexpr std::uint64_t max_max_waiters = TIDEGATE_MAX_WAITERS;
+
+namespace detail {
+
+// A wait as its owner and its callback share it.
+struct WaitState {
+    std::mutex mutex;
+    std::condition_variable changed;
+    Status status = Status::pending;
+    bool poll_again = false;
+    tidegate_permit permit{};
+    // The limiter of an owner that is gone, which a permit that comes after all is given back to.
+    Owner<tidegate_concurrency_limiter> abandoned;
+
+    // `user_data` is a share of the state, which the last call takes with it.
+    static void tell(void *user_data, std::int32_t status, const tidegate_permit *permit) noexcept {
+        auto *share = static_cast<std::shared_ptr<WaitState> *>(user_data);
+        const bool is_last = status != TIDEGATE_POLL_AGAIN;
+        Owner<tidegate_concurrency_limiter> abandoned;
+        tidegate_permit granted = permit == nullptr ? tidegate_permit{} : *permit;
+        {
+            const std::lock_guard<std::mutex> lock((*share)->mutex);
+            (*share)->poll_again = !is_last;
+            if (is_last) {
+                (*share)->status = static_cast<Status>(status);
+                (*share)->permit = granted;
+                abandoned = std::move((*share)->abandoned);
+            }
+            (*share)->changed.notify_all();
+        }
+        if (is_last) {
+            delete share;
+        }
+        if (abandoned && granted.permits != 0) {
+            tidegate_concurrency_limiter_release(abandoned.get(), &granted, 1);
+        }
+    }
+};
+
+// What a wait with such an answer is for.
+template <class Answer>
+struct WaitFor;
+
+template <>
+struct WaitFor<Outcome> {
+    using Limiter = tidegate_rate_limiter;
+
+    static std::int32_t begin(const Limiter *limiter, std::uint64_t cost, std::uint64_t timeout_ns, void *user_data,
+                              tidegate_permit *, std::uint64_t *ticket, std::uint64_t *wake_after_ns) noexcept {
+        return tidegate_rate_limiter_acquire_async(limiter, cost, timeout_ns, WaitState::tell, user_data, ticket,
+                                                   wake_after_ns);
+    }
+    static constexpr auto poll = tidegate_rate_limiter_poll;
+    static constexpr auto cancel = tidegate_rate_limiter_cancel;
+    static constexpr auto ref = tidegate_rate_limiter_ref;
+
+    static Outcome answer(Owner<Limiter>, Status status, const tidegate_permit &) noexcept { return Outcome(status); }
+    static void abandon(WaitState &, Owner<Limiter>) noexcept {}
+};
+
+}  // namespace detail
+
+// A wait that keeps no thread: for tokens, Wait<Outcome>, or for permits, Wait<Permit>. It has its place in the queue from
+// the start, and leaves it when it goes out of scope; permits that nobody has fetched are given back then.
+//
+// Nor is there a timer behind it. A wait for tokens that is first in line is granted, and one with a timeout ends, when it
+// is looked at, by get() or wait_for(), which sleep until then; so call one soon, for all behind wait for the first, too.
+// Event loops with timers of their own use tidegate_..._acquire_async() of tidegate.h with the limiter's get().
+//
+// To be used by one thread at a time.
+template <class Answer>
+class Wait {
+public:
+    Wait(Wait &&) noexcept = default;
+    Wait &operator=(Wait &&other) noexcept {
+        if (this != &other) {
+            leave();
+            limiter_ = std::move(other.limiter_);
+            state_ = std::move(other.state_);
+            ticket_ = other.ticket_;
+        }
+        return *this;
+    }
+    Wait(const Wait &) = delete;
+    Wait &operator=(const Wait &) = delete;
+    ~Wait() { leave(); }
+
+    // Waits until it is over, for at most so long; whether it is. Zero looks once. Throws Error for negative times.
+    template <class Rep, class Period>
+    bool wait_for(std::chrono::duration<Rep, Period> most) {
+        return look_until(after(detail::clock_ns("most", most)));
+    }
+
+    // Waits until it is over and tells what came of it. Once: then, and after a move, it is Status::invalid_ticket.
+    Answer get() {
+        look_until(Time::max());
+        return take();
+    }
+
+    // The same as a std::future, whose get() and wait() do the waiting. It is a deferred one: its wait_for() does not wait,
+    // and says so. Dropping it leaves the queue.
+    std::future<Answer> future() && {
+        return std::async(
+            std::launch::deferred, [](Wait wait) { return wait.get(); }, std::move(*this));
+    }
+
+    // Leaves the queue. If it was over, Status::too_late, and get() has the answer; else that is Status::cancelled.
+    Outcome cancel() noexcept {
+        if (state_ == nullptr) {
+            return Outcome(Status::invalid_ticket);
+        }
+        if (status() != Status::pending) {
+            return Outcome(Status::too_late);
+        }
+        return Outcome(static_cast<Status>(Traits::cancel(limiter_.get(), ticket_)));
+    }
+
+private:
+    friend class RateLimiter;
+    friend class ConcurrencyLimiter;
+    using Traits = detail::WaitFor<Answer>;
+    using Limiter = typename Traits::Limiter;
+    using Time = std::chrono::steady_clock::time_point;
+
+    Wait(const Limiter *limiter, std::uint64_t cost, std::uint64_t timeout_ns)
+        : limiter_(Traits::ref(limiter)), state_(std::make_shared<detail::WaitState>()) {
+        auto share = std::make_unique<std::shared_ptr<detail::WaitState>>(state_);
+        tidegate_permit permit{};
+        std::uint64_t wake_after_ns = 0;
+        const auto status = static_cast<Status>(
+            Traits::begin(limiter, cost, timeout_ns, share.get(), &permit, &ticket_, &wake_after_ns));
+        if (status == Status::pending) {
+            // The callback's, which may have been called by now.
+            (void)share.release();
+        } else {
+            state_->status = status;
+            state_->permit = permit;
+        }
+    }
+
+    Status status() const noexcept {
+        const std::lock_guard<std::mutex> lock(state_->mutex);
+        return state_->status;
+    }
+
+    static Time after(std::uint64_t ns) noexcept {
+        const Time now = std::chrono::steady_clock::now();
+        const nanoseconds time = detail::duration(ns);
+        return time < Time::max() - now ? now + std::chrono::ceil<Time::duration>(time) : Time::max();
+    }
+
+    // Looks, and sleeps in between, until it is over or the time has come; whether it is over.
+    bool look_until(Time until) {
+        while (state_ != nullptr && status() == Status::pending) {
+            std::uint64_t wake_after_ns = 0;
+            if (Traits::poll(limiter_.get(), ticket_, &wake_after_ns) < 0) {
+                // The ticket is the parent's of this process.
+                state_->status = Status::forked;
+                break;
+            }
+            // Not less than sleeping takes: on a manual clock it may be due in a moment that does not come.
+            constexpr std::uint64_t shortest_ns = 50000;
+            const Time next = std::min(until, after(std::max(wake_after_ns, shortest_ns)));
+            const auto told = [this] { return state_->status != Status::pending || state_->poll_again; };
+            std::unique_lock<std::mutex> lock(state_->mutex);
+            if (next == Time::max()) {
+                state_->changed.wait(lock, told);
+            } else {
+                state_->changed.wait_until(lock, next, told);
+            }
+            state_->poll_again = false;
+            if (state_->status == Status::pending && std::chrono::steady_clock::now() >= until) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    // The answer of a wait that is over, or none.
+    Answer take() noexcept {
+        if (state_ == nullptr) {
+            return Traits::answer(nullptr, Status::invalid_ticket, tidegate_permit{});
+        }
+        const std::shared_ptr<detail::WaitState> state = std::move(state_);
+        return Traits::answer(std::move(limiter_), state->status, state->permit);
+    }
+
+    void leave() noexcept {
+        if (state_ == nullptr) {
+            return;
+        }
+        cancel();
+        {
+            const std::lock_guard<std::mutex> lock(state_->mutex);
+            if (state_->status == Status::pending) {
+                // Over, but its callback is only being called, on another thread or once the one that runs here returns.
+                Traits::abandon(*state_, std::move(limiter_));
+                state_.reset();
+                return;
+            }
+        }
+        take();
+    }
+
+    detail::Owner<Limiter> limiter_;
+    std::shared_ptr<detail::WaitState> state_;
+    std::uint64_t ticket_ = 0;
+};
+
+// Tokens that are charged already and may be used once they are due. True if they were to be had. Dropping it changes
+// nothing: the tokens stay charged.
+class Reservation {
+public:
+    Reservation(Reservation &&other) noexcept : status_(other.status_), raw_(std::exchange(other.raw_, {})) {}
+    Reservation &operator=(Reservation &&other) noexcept {
+        status_ = other.status_;
+        raw_ = this == &other ? raw_ : std::exchange(other.raw_, {});
+        return *this;
+    }
+    // A copy could be cancelled twice.
+    Reservation(const Reservation &) = delete;
+    Reservation &operator=(const Reservation &) = delete;
+    ~Reservation() = default;
+
+    explicit operator bool() const noexcept { return status_ == Status::allowed; }
+    Status status() const noexcept { return status_; }
+
+    // How long to wait from when they were reserved; zero if they may be used at once.
+    nanoseconds wait() const noexcept { return detail::duration(raw_.wait_ns); }
+    std::uint64_t wait_ns() const noexcept { return raw_.wait_ns; }
+
+    // From when on they may be used, on the limiter's clock.
+    std::uint64_t due_ns() const noexcept { return raw_.due_ns; }
+
+private:
+    friend class RateLimiter;
+    Reservation() noexcept = default;
+
+    Status status_ = Status::denied;
+    tidegate_reservation raw_{};
+};
+
 // ------------------------------------------------------------------------------------------------------- rate limiters
 
 // The answer of a rate limiter with its figures. True if allowed. After a mistake, told by status(), the figures are 0.
@@ -689,21 +949,58 @@ private:
     tidegate_decision raw_{};
 };
 
+// What a rate limiter may be built with, beside its quotas.
+struct RateOptions {
+    // The clock to go by; the monotonic one if null. Needed only while the limiter is built.
+    const Clock *clock = nullptr;
+    // How many may wait at once: 0 to max_max_waiters; who comes then is refused, Status::queue_full.
+    Count max_waiters = max_max_waiters;
+};
+
 // Spends tokens that come back with time.
 class RateLimiter {
 public:
     // On the monotonic clock, or on `clock`, with nothing used. Throws Error.
-    explicit RateLimiter(const Quotas &quotas) : RateLimiter(built(quotas, nullptr)) {}
-    explicit RateLimiter(std::initializer_list<Quotas::Item> quotas) : RateLimiter(built(quotas, nullptr)) {}
-    RateLimiter(const Quotas &quotas, const Clock &clock) : RateLimiter(built(quotas, &clock)) {}
+    explicit RateLimiter(const Quotas &quotas) : RateLimiter(built(quotas, {})) {}
+    explicit RateLimiter(std::initializer_list<Quotas::Item> quotas) : RateLimiter(built(quotas, {})) {}
+    RateLimiter(const Quotas &quotas, const Clock &clock) : RateLimiter(built(quotas, {&clock})) {}
+    RateLimiter(const Quotas &quotas, const RateOptions &options) : RateLimiter(built(quotas, options)) {}
 
     // The same without exceptions: nothing, and the mistake, if something is wrong.
     [[nodiscard]] static std::optional<RateLimiter> make(const Quotas &quotas, Mistake &mistake) noexcept {
-        return build(quotas, nullptr, mistake);
+        return make(quotas, RateOptions{}, mistake);
     }
     [[nodiscard]] static std::optional<RateLimiter> make(const Quotas &quotas, const Clock &clock,
                                                          Mistake &mistake) noexcept {
-        return build(quotas, &clock, mistake);
+        return make(quotas, RateOptions{&clock}, mistake);
+    }
+    [[nodiscard]] static std::optional<RateLimiter> make(const Quotas &quotas, const RateOptions &options,
+                                                         Mistake &mistake) noexcept {
+        if (options.clock != nullptr && options.clock->get() == nullptr) {
+            mistake.set(Status::null_pointer, {"clock: got one that was moved from; allowed: a clock"});
+            return std::nullopt;
+        }
+        mistake = quotas.mistake_;
+        if (mistake.status() != Status::allowed) {
+            return std::nullopt;
+        }
+        tidegate_rate_limiter_options raw{};
+        raw.struct_size = sizeof raw;
+        raw.clock = options.clock == nullptr ? nullptr : options.clock->get();
+        raw.flags = options.max_waiters.value() == 0 ? TIDEGATE_RATE_NO_WAITERS : 0u;
+        raw.max_waiters = std::min(options.max_waiters.value(), max_max_waiters);
+        tidegate_rate_limiter *limiter = nullptr;
+        const std::int32_t status =
+            quotas.is_text_ ? tidegate_rate_limiter_parse(quotas.text_.data(), quotas.text_.size(), &raw, &limiter,
+                                                          mistake.buffer(), TIDEGATE_ERROR_SIZE)
+                            : tidegate_rate_limiter_new(quotas.raw_, quotas.count_, &raw, &limiter, mistake.buffer(),
+                                                        TIDEGATE_ERROR_SIZE);
+        RateLimiter built(detail::Adopt(), limiter);
+        // Last, as a mistake in the quotas goes first.
+        if (!mistake.take(status) || !mistake.check("max_waiters", options.max_waiters, 0, max_max_waiters)) {
+            return std::nullopt;
+        }
+        return built;
     }
 
     // Another owner of the same limiter.
@@ -714,7 +1011,41 @@ public:
         return Outcome(static_cast<Status>(tidegate_rate_limiter_try_acquire(get(), cost.value())));
     }
 
-    // The same, with the figures.
+    // Takes `cost` tokens, all at once, and waits on this thread until it is their turn, for ever or for at most `timeout`. A
+    // wait that would outlast that is refused at once, Status::timed_out. Throws Error for negative times.
+    [[nodiscard]] Outcome acquire(Count cost = 1) const noexcept {
+        return Outcome(static_cast<Status>(tidegate_rate_limiter_acquire(get(), cost.value(), never_ns)));
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] Outcome acquire(Count cost, std::chrono::duration<Rep, Period> timeout) const {
+        const std::uint64_t timeout_ns = detail::wait_ns("timeout", timeout);
+        return Outcome(static_cast<Status>(tidegate_rate_limiter_acquire(get(), cost.value(), timeout_ns)));
+    }
+
+    // The same without keeping a thread: takes them, or begins to wait.
+    [[nodiscard]] Wait<Outcome> acquire_async(Count cost = 1) const {
+        return Wait<Outcome>(get(), cost.value(), never_ns);
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] Wait<Outcome> acquire_async(Count cost, std::chrono::duration<Rep, Period> timeout) const {
+        return Wait<Outcome>(get(), cost.value(), detail::wait_ns("timeout", timeout));
+    }
+
+    // Charges `cost` tokens now, to be used once they are due, if that is in at most `max_wait`. For one quota with gcra, else
+    // Status::unsupported. Throws Error for negative times.
+    [[nodiscard]] Reservation reserve(Count cost = 1) const noexcept { return reserve_ns(cost, never_ns); }
+    template <class Rep, class Period>
+    [[nodiscard]] Reservation reserve(Count cost, std::chrono::duration<Rep, Period> max_wait) const {
+        return reserve_ns(cost, detail::wait_ns("max_wait", max_wait));
+    }
+
+    // Gives a reservation of this limiter back and consumes it. Credited, which is true, only if it is not due yet and nobody
+    // reserved after it; else Status::too_late. A second time, Status::invalid_decision.
+    Outcome cancel_reservation(Reservation &reservation) const noexcept {
+        return Outcome(static_cast<Status>(tidegate_rate_limiter_cancel_reservation(get(), &reservation.raw_)));
+    }
+
+    // The same as try_acquire(), with the figures.
     [[nodiscard]] Decision decide(Count cost = 1) const noexcept {
         Decision decision;
         decision.status_ = static_cast<Status>(tidegate_rate_limiter_decide(get(), cost.value(), &decision.raw_));
@@ -766,6 +1097,13 @@ public:
         return std::vector<Quota>(raw, raw + count);
     }
 
+    // How many wait; 0 after a move.
+    std::uint64_t waiting() const noexcept {
+        std::uint64_t waiting = 0;
+        tidegate_rate_limiter_waiting(get(), &waiting);
+        return waiting;
+    }
+
     Stats stats() const noexcept {
         tidegate_stats raw{};
         tidegate_rate_limiter_stats(get(), &raw);
@@ -791,33 +1129,16 @@ public:
 private:
     RateLimiter(detail::Adopt, tidegate_rate_limiter *limiter) noexcept : limiter_(limiter) {}
 
-    static std::optional<RateLimiter> build(const Quotas &quotas, const Clock *clock, Mistake &mistake) noexcept {
-        if (clock != nullptr && clock->get() == nullptr) {
-            mistake.set(Status::null_pointer, {"clock: got one that was moved from; allowed: a clock"});
-            return std::nullopt;
-        }
-        mistake = quotas.mistake_;
-        if (mistake.status() != Status::allowed) {
-            return std::nullopt;
-        }
-        tidegate_rate_limiter_options options{};
-        options.struct_size = sizeof options;
-        options.clock = clock == nullptr ? nullptr : clock->get();
-        tidegate_rate_limiter *limiter = nullptr;
-        const std::int32_t status =
-            quotas.is_text_ ? tidegate_rate_limiter_parse(quotas.text_.data(), quotas.text_.size(), &options, &limiter,
-                                                          mistake.buffer(), TIDEGATE_ERROR_SIZE)
-                            : tidegate_rate_limiter_new(quotas.raw_, quotas.count_, &options, &limiter,
-                                                        mistake.buffer(), TIDEGATE_ERROR_SIZE);
-        if (!mistake.take(status)) {
-            return std::nullopt;
-        }
-        return RateLimiter(detail::Adopt(), limiter);
+    Reservation reserve_ns(Count cost, std::uint64_t max_wait_ns) const noexcept {
+        Reservation reservation;
+        reservation.status_ = static_cast<Status>(
+            tidegate_rate_limiter_reserve(get(), cost.value(), max_wait_ns, &reservation.raw_));
+        return reservation;
     }
 
-    static RateLimiter built(const Quotas &quotas, const Clock *clock) {
+    static RateLimiter built(const Quotas &quotas, const RateOptions &options) {
         Mistake mistake;
-        std::optional<RateLimiter> limiter = build(quotas, clock, mistake);
+        std::optional<RateLimiter> limiter = make(quotas, options, mistake);
         if (!limiter) {
             throw Error(mistake);
         }
@@ -857,7 +1178,7 @@ public:
     // How many permits are held.
     std::uint64_t permits() const noexcept { return raw_.permits; }
 
-    // What try_acquire() answered.
+    // What the call that asked for it was answered.
     Status status() const noexcept { return status_; }
 
     // Gives everything back before the end of the scope; `ok` tells the statistics whether the work went well. A second
@@ -871,6 +1192,7 @@ public:
 
 private:
     friend class ConcurrencyLimiter;
+    friend struct detail::WaitFor<Permit>;
     Permit() noexcept = default;
 
     void give_back() noexcept {
@@ -884,12 +1206,43 @@ private:
     tidegate_permit raw_{};
 };
 
+namespace detail {
+
+template <>
+struct WaitFor<Permit> {
+    using Limiter = tidegate_concurrency_limiter;
+
+    static std::int32_t begin(const Limiter *limiter, std::uint64_t permits, std::uint64_t timeout_ns, void *user_data,
+                              tidegate_permit *permit, std::uint64_t *ticket, std::uint64_t *wake_after_ns) noexcept {
+        return tidegate_concurrency_limiter_acquire_async(limiter, permits, timeout_ns, WaitState::tell, user_data,
+                                                          permit, ticket, wake_after_ns);
+    }
+    static constexpr auto poll = tidegate_concurrency_limiter_poll;
+    static constexpr auto cancel = tidegate_concurrency_limiter_cancel;
+    static constexpr auto ref = tidegate_concurrency_limiter_ref;
+
+    static Permit answer(Owner<Limiter> limiter, Status status, const tidegate_permit &raw) noexcept {
+        Permit permit;
+        permit.status_ = status;
+        permit.raw_ = raw;
+        if (permit) {
+            permit.limiter_ = std::move(limiter);
+        }
+        return permit;
+    }
+    static void abandon(WaitState &state, Owner<Limiter> limiter) noexcept { state.abandoned = std::move(limiter); }
+};
+
+}  // namespace detail
+
 // What a concurrency limiter may be built with, beside its limit.
 struct ConcurrencyOptions {
     // Measures how long permits are held, at the price of two clock readings for each.
     bool track_hold_time = false;
-    // The clock to measure on; the monotonic one if null. Needed only while the limiter is built.
+    // The clock of timeouts and hold times; the monotonic one if null. Needed only while the limiter is built.
     const Clock *clock = nullptr;
+    // How many may wait at once: 0 to max_max_waiters; who comes then is refused, Status::queue_full.
+    Count max_waiters = max_max_waiters;
 };
 
 // Lends at most `limit` permits at once.
@@ -907,7 +1260,8 @@ public:
     }
     [[nodiscard]] static std::optional<ConcurrencyLimiter> make(Count limit, const ConcurrencyOptions &options,
                                                                 Mistake &mistake) noexcept {
-        if (!mistake.check("limit", limit, 0, max_limit)) {
+        if (!mistake.check("limit", limit, 0, max_limit) ||
+            !mistake.check("max_waiters", options.max_waiters, 0, max_max_waiters)) {
             return std::nullopt;
         }
         if (options.clock != nullptr && options.clock->get() == nullptr) {
@@ -917,8 +1271,10 @@ public:
         tidegate_concurrency_limiter_options raw{};
         raw.struct_size = sizeof raw;
         raw.flags = (limit.value() == 0 ? TIDEGATE_CONCURRENCY_LIMIT_ZERO : 0u) |
-                    (options.track_hold_time ? TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME : 0u);
+                    (options.track_hold_time ? TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME : 0u) |
+                    (options.max_waiters.value() == 0 ? TIDEGATE_CONCURRENCY_NO_WAITERS : 0u);
         raw.limit = limit.value();
+        raw.max_waiters = options.max_waiters.value();
         raw.clock = options.clock == nullptr ? nullptr : options.clock->get();
         tidegate_concurrency_limiter *limiter = nullptr;
         if (!mistake.take(tidegate_concurrency_limiter_new(&raw, &limiter, mistake.buffer(), TIDEGATE_ERROR_SIZE))) {
@@ -935,23 +1291,41 @@ public:
     // Takes `permits` permits if all can be had now; else a permit that holds nothing and tells why in its status().
     [[nodiscard]] Permit try_acquire(Count permits = 1) const noexcept {
         Permit permit;
-        permit.status_ =
-            static_cast<Status>(tidegate_concurrency_limiter_try_acquire(get(), permits.value(), &permit.raw_));
-        if (permit) {
-            permit.limiter_.reset(tidegate_concurrency_limiter_ref(get()));
-        }
+        lend(permit, tidegate_concurrency_limiter_try_acquire(get(), permits.value(), &permit.raw_));
         return permit;
     }
+
+    // The same, but waits on this thread until it is their turn, for ever or for at most `timeout`. Throws Error for negative
+    // times.
+    [[nodiscard]] Permit acquire(Count permits = 1) const noexcept { return acquire_ns(permits, never_ns); }
+    template <class Rep, class Period>
+    [[nodiscard]] Permit acquire(Count permits, std::chrono::duration<Rep, Period> timeout) const {
+        return acquire_ns(permits, detail::wait_ns("timeout", timeout));
+    }
+
+    // The same without keeping a thread: takes them, or begins to wait.
+    [[nodiscard]] Wait<Permit> acquire_async(Count permits = 1) const {
+        return Wait<Permit>(get(), permits.value(), never_ns);
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] Wait<Permit> acquire_async(Count permits, std::chrono::duration<Rep, Period> timeout) const {
+        return Wait<Permit>(get(), permits.value(), detail::wait_ns("timeout", timeout));
+    }
+
+    // Lends nothing any more: who waits and who comes is refused, Status::closed, for ever. Permits that are out can be given
+    // back. It fails only after a move.
+    Outcome close() const noexcept { return Outcome(static_cast<Status>(tidegate_concurrency_limiter_close(get()))); }
 
     // Changes the limit while in use, from 0 to max_limit; never blocks. Permits that are out stay out.
     [[nodiscard]] Outcome set_limit(Count limit) const noexcept {
         return Outcome(static_cast<Status>(tidegate_concurrency_limiter_set_limit(get(), limit.value())));
     }
 
-    // How many permits may be out at once, are out, and could be taken now; 0 after a move.
+    // How many permits may be out at once, are out, and could be taken now, and how many callers wait; 0 after a move.
     std::uint64_t limit() const noexcept { return figure(tidegate_concurrency_limiter_limit); }
     std::uint64_t in_flight() const noexcept { return figure(tidegate_concurrency_limiter_in_flight); }
     std::uint64_t available() const noexcept { return figure(tidegate_concurrency_limiter_available); }
+    std::uint64_t waiting() const noexcept { return figure(tidegate_concurrency_limiter_waiting); }
 
     Stats stats() const noexcept {
         tidegate_stats raw{};
@@ -972,6 +1346,20 @@ public:
 
 private:
     ConcurrencyLimiter(detail::Adopt, tidegate_concurrency_limiter *limiter) noexcept : limiter_(limiter) {}
+
+    Permit acquire_ns(Count permits, std::uint64_t timeout_ns) const noexcept {
+        Permit permit;
+        lend(permit, tidegate_concurrency_limiter_acquire(get(), permits.value(), timeout_ns, &permit.raw_));
+        return permit;
+    }
+
+    // What the call for a permit was answered; one that was granted is an owner.
+    void lend(Permit &permit, std::int32_t status) const noexcept {
+        permit.status_ = static_cast<Status>(status);
+        if (permit) {
+            permit.limiter_.reset(tidegate_concurrency_limiter_ref(get()));
+        }
+    }
 
     static ConcurrencyLimiter built(Count limit, const ConcurrencyOptions &options) {
         Mistake mistake;

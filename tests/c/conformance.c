@@ -32,7 +32,22 @@ typedef struct {
     const tidegate_concurrency_limiter *lender;
     tidegate_keyed_permit keyed_permit;
     const tidegate_keyed_concurrency_limiter *keyed_lender;
+    tidegate_reservation reservation;
 } Kept;
+
+/* A wait of the script, for one of the two. Stays where it is, since the library calls back for it. */
+typedef struct {
+    char *name;
+    const tidegate_rate_limiter *rate;
+    const tidegate_concurrency_limiter *concurrency;
+    /* 0 if it was over at once. */
+    uint64_t ticket;
+    bool is_pending;
+    /* What it ended as, and still is to be printed. */
+    bool has_ended;
+    int32_t status;
+    tidegate_permit permit;
+} Wait;
 
 typedef struct {
     tidegate_clock *clock;
@@ -40,6 +55,8 @@ typedef struct {
     size_t limiter_count;
     Kept *kept;
     size_t kept_count;
+    Wait **waits;
+    size_t wait_count;
 } Script;
 
 static const char *file_name;
@@ -89,8 +106,13 @@ static void empty(Script *script) {
     for (size_t i = 0; i < script->kept_count; i++) {
         free(script->kept[i].name);
     }
+    for (size_t i = 0; i < script->wait_count; i++) {
+        free(script->waits[i]->name);
+        free(script->waits[i]);
+    }
     free(script->limiters);
     free(script->kept);
+    free(script->waits);
     tidegate_clock_free(script->clock);
     *script = (Script){0};
 }
@@ -439,7 +461,14 @@ static void make_rate(Script *script, const char *name, char **words, int count)
         make_keyed_rate(script, name, words, count);
         return;
     }
-    tidegate_rate_limiter_options options = {.struct_size = sizeof options, .clock = script->clock};
+    tidegate_rate_limiter_options options = {
+        .struct_size = sizeof options,
+        .clock = script->clock,
+        .max_waiters = number_option(words, count, "max_waiters", 0),
+    };
+    if (option(words, count, "max_waiters") != NULL && options.max_waiters == 0) {
+        options.flags = TIDEGATE_RATE_NO_WAITERS;
+    }
     tidegate_rate_limiter *limiter = NULL;
     char *text = (char *)(uintptr_t)option(words, count, "text");
     int32_t status = TIDEGATE_ERROR_OPTION;
@@ -470,9 +499,13 @@ static void make_concurrency(Script *script, const char *name, char **words, int
         .flags = tracks ? TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME : 0,
         .limit = number_option(words, count, "limit", 0),
         .clock = script->clock,
+        .max_waiters = number_option(words, count, "max_waiters", 0),
     };
     if (options.limit == 0) {
         options.flags |= TIDEGATE_CONCURRENCY_LIMIT_ZERO;
+    }
+    if (option(words, count, "max_waiters") != NULL && options.max_waiters == 0) {
+        options.flags |= TIDEGATE_CONCURRENCY_NO_WAITERS;
     }
     tidegate_concurrency_limiter *made = NULL;
     int32_t status = tidegate_concurrency_limiter_new(&options, &made, error_text, sizeof error_text);
@@ -769,6 +802,200 @@ static void set_limit(Script *script, const char *name, const char *limit) {
     }
 }
 
+/* ------------------------------------------------------------------------------------------------------------ waits */
+
+static Wait *wait_named(Script *script, const char *name) {
+    for (size_t i = 0; i < script->wait_count; i++) {
+        if (strcmp(script->waits[i]->name, name) == 0) {
+            return script->waits[i];
+        }
+    }
+    return NULL;
+}
+
+static Wait *new_wait(Script *script, const char *name) {
+    Wait *wait = wait_named(script, name);
+    if (wait == NULL) {
+        script->waits = grown(script->waits, script->wait_count, sizeof(Wait *));
+        wait = script->waits[script->wait_count++] = grown(NULL, 0, sizeof(Wait));
+        wait->name = copy_of(name);
+    } else if (wait->is_pending) {
+        fault("%s waits already", name);
+    }
+    *wait = (Wait){.name = wait->name};
+    return wait;
+}
+
+static const char *wait_status_name(int32_t status) {
+    return status == TIDEGATE_ALLOWED ? "granted" : tidegate_status_name(status);
+}
+
+static void end_wait(void *user_data, int32_t status, const tidegate_permit *permit) {
+    Wait *wait = user_data;
+    if (status == TIDEGATE_POLL_AGAIN) {
+        /* Whatever can be had on a clock that is moved by hand was granted when it was moved. */
+        return;
+    }
+    if (!wait->is_pending) {
+        fault("%s was told twice", wait->name);
+    }
+    wait->is_pending = false;
+    wait->has_ended = true;
+    wait->status = status;
+    if (permit != NULL) {
+        wait->permit = *permit;
+    }
+}
+
+static void keep_granted(Script *script, const Wait *wait) {
+    if (wait->concurrency != NULL && wait->status == TIDEGATE_ALLOWED) {
+        Kept *kept = new_kept(script, wait->name);
+        kept->permit = wait->permit;
+        kept->lender = wait->concurrency;
+        kept->keyed_lender = NULL;
+    }
+}
+
+static void begin_wait(Script *script, const char *name, char **words, int count) {
+    if (count < 1) {
+        fault("wait wants a limiter");
+    }
+    const Limiter *limiter = limiter_named(script, words[0]);
+    uint64_t cost = number_option(words, count, "cost", 1);
+    uint64_t timeout_ns = number_option(words, count, "timeout", TIDEGATE_NEVER_NS), wake_after_ns;
+    Wait *wait = new_wait(script, name);
+    wait->rate = limiter->rate;
+    wait->concurrency = limiter->concurrency;
+    /* Before the call, within which it may end. */
+    wait->is_pending = true;
+    wait->status = wait->rate != NULL
+                       ? tidegate_rate_limiter_acquire_async(wait->rate, cost, timeout_ns, end_wait, wait,
+                                                             &wait->ticket, &wake_after_ns)
+                       : tidegate_concurrency_limiter_acquire_async(wait->concurrency, cost, timeout_ns, end_wait, wait,
+                                                                    &wait->permit, &wait->ticket, &wake_after_ns);
+    wait->is_pending = wait->status == TIDEGATE_PENDING;
+    if (wait->status == TIDEGATE_ERROR_COST) {
+        say_error(wait->rate != NULL ? "cost" : "permits");
+        return;
+    }
+    if (wait->status < 0) {
+        fault("unexpected status %s", tidegate_status_name(wait->status));
+    }
+    keep_granted(script, wait);
+    printf("%ld %s\n", line_number, wait_status_name(wait->status));
+}
+
+static void cancel_wait(Script *script, const char *name) {
+    Wait *wait = wait_named(script, name);
+    if (wait == NULL) {
+        fault("%s never waited", name);
+    }
+    int32_t status = wait->ticket == 0   ? TIDEGATE_TOO_LATE
+                     : wait->rate != NULL ? tidegate_rate_limiter_cancel(wait->rate, wait->ticket)
+                                          : tidegate_concurrency_limiter_cancel(wait->concurrency, wait->ticket);
+    if (status == TIDEGATE_OK) {
+        /* Told by the answer alone. */
+        wait->has_ended = false;
+        status = wait->status;
+    }
+    if (status < 0) {
+        fault("unexpected status %s", tidegate_status_name(status));
+    }
+    printf("%ld %s\n", line_number, tidegate_status_name(status));
+}
+
+static int by_name(const void *one, const void *other) {
+    return strcmp((*(Wait *const *)one)->name, (*(Wait *const *)other)->name);
+}
+
+/* The waits that the command has ended, by name. */
+static void say_ended(Script *script) {
+    if (script->wait_count == 0) {
+        return;
+    }
+    qsort(script->waits, script->wait_count, sizeof(Wait *), by_name);
+    for (size_t i = 0; i < script->wait_count; i++) {
+        Wait *wait = script->waits[i];
+        if (wait->has_ended) {
+            wait->has_ended = false;
+            keep_granted(script, wait);
+            printf("%ld %s %s\n", line_number, wait->name, wait_status_name(wait->status));
+        }
+    }
+}
+
+static void say_waiting(Script *script, const char *name) {
+    const Limiter *limiter = limiter_named(script, name);
+    tidegate_stats stats;
+    int32_t status = limiter->rate != NULL ? tidegate_rate_limiter_stats(limiter->rate, &stats)
+                                           : tidegate_concurrency_limiter_stats(limiter->concurrency, &stats);
+    if (status != TIDEGATE_OK) {
+        fault("no statistics");
+    }
+    printf("%ld ok waiting=%" PRIu64 " timed_out=%" PRIu64 " cancelled=%" PRIu64 "\n", line_number, stats.waiting,
+           stats.timed_out, stats.cancelled);
+}
+
+static void reserve(Script *script, const char *name, char **words, int count) {
+    tidegate_reservation reservation;
+    int32_t status = tidegate_rate_limiter_reserve(rate_named(script, name)->rate,
+                                                   number_option(words, count, "cost", 1),
+                                                   number_option(words, count, "max_wait", TIDEGATE_NEVER_NS),
+                                                   &reservation);
+    const char *as = option(words, count, "as");
+    if (status == TIDEGATE_ERROR_COST) {
+        say_error("cost");
+    } else if (status == TIDEGATE_ERROR_UNSUPPORTED) {
+        say_error("quota");
+    } else if (status < 0) {
+        fault("unexpected status %s", tidegate_status_name(status));
+    } else if (status == TIDEGATE_ALLOWED) {
+        printf("%ld granted wait=%" PRIu64 "\n", line_number, reservation.wait_ns);
+        if (as != NULL) {
+            new_kept(script, as)->reservation = reservation;
+        }
+    } else {
+        printf("%ld %s\n", line_number, tidegate_status_name(status));
+    }
+}
+
+static void unreserve(Script *script, const char *name, const char *id) {
+    tidegate_reservation *reservation = &kept_named(script, id)->reservation;
+    if (reservation->cost == 0) {
+        fault("no reservation %s", id);
+    }
+    int32_t status = tidegate_rate_limiter_cancel_reservation(rate_named(script, name)->rate, reservation);
+    reservation->cost = 0;
+    if (status == TIDEGATE_ERROR_DECISION) {
+        say_error("reservation");
+    } else if (status < 0) {
+        fault("unexpected status %s", tidegate_status_name(status));
+    } else {
+        printf("%ld %s\n", line_number, status == TIDEGATE_OK ? "credited" : "not_credited");
+    }
+}
+
+/* Whether the command is about waiting. */
+static bool run_waiting(Script *script, char **words, int count) {
+    const char *verb = words[0], *name = words[1];
+    if (strcmp(verb, "wait") == 0) {
+        begin_wait(script, name, words + 2, count - 2);
+    } else if (strcmp(verb, "cancel") == 0) {
+        cancel_wait(script, name);
+    } else if (strcmp(verb, "close") == 0) {
+        say_done(tidegate_concurrency_limiter_close(limiter_named(script, name)->concurrency));
+    } else if (strcmp(verb, "waiting") == 0) {
+        say_waiting(script, name);
+    } else if (strcmp(verb, "reserve") == 0) {
+        reserve(script, name, words + 2, count - 2);
+    } else if (strcmp(verb, "unreserve") == 0 && count == 3) {
+        unreserve(script, name, words[2]);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void run(Script *script, char **words, int count) {
     const char *verb = words[0];
     if (count < 2) {
@@ -777,6 +1004,9 @@ static void run(Script *script, char **words, int count) {
     const char *name = words[1];
     char **more = words + 2;
     int more_count = count - 2;
+    if (run_waiting(script, words, count)) {
+        return;
+    }
     if (strcmp(verb, "parse") == 0) {
         parse(words + 1, count - 1);
     } else if (strcmp(verb, "key") == 0) {
@@ -848,6 +1078,7 @@ static void run_line(Script *script, char *line) {
         printf("script %s\n", words[1]);
     } else {
         run(script, words, count);
+        say_ended(script);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <iomanip>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -18,6 +19,7 @@
 
 namespace {
 
+using std::chrono::nanoseconds;
 using Words = std::vector<std::string>;
 
 // The script itself is wrong.
@@ -218,6 +220,13 @@ struct Concurrency {
     std::vector<tidegate::Permit> nameless;
 };
 
+// A wait of the script, for one of the two until it is over.
+struct Waiter {
+    std::string limiter;
+    std::optional<tidegate::Wait<tidegate::Outcome>> tokens;
+    std::optional<tidegate::Wait<tidegate::Permit>> permits;
+};
+
 struct KeyedConcurrency {
     tidegate::KeyedConcurrencyLimiter limiter;
     bool tracks_hold_time;
@@ -226,9 +235,11 @@ struct KeyedConcurrency {
 
 class Script {
 public:
+    // The answer to a command.
     std::string run(const Words &words) {
         try {
-            return answer(words);
+            const std::optional<std::string> said = waiting_answer(words);
+            return said ? *said : answer(words);
         } catch (const Refused &refused) {
             return "error " + refused.argument;
         } catch (const tidegate::Error &error) {
@@ -237,7 +248,118 @@ public:
         }
     }
 
+    // The waits that ended since, by name: such as "w granted".
+    Words ended() {
+        Words said;
+        for (auto &[name, waiter] : waiters_) {
+            if (const std::optional<tidegate::Status> status = end(name, waiter)) {
+                said.push_back(name + " " + wait_status(*status));
+            }
+        }
+        return said;
+    }
+
 private:
+    static std::string wait_status(tidegate::Status status) {
+        return status == tidegate::Status::allowed ? "granted" : std::string(name(status));
+    }
+
+    // What became of a wait that is over by now and wasn't before. A permit is kept under its name.
+    std::optional<tidegate::Status> end(const std::string &name, Waiter &waiter) {
+        std::optional<tidegate::Status> status;
+        if (waiter.tokens && waiter.tokens->wait_for(nanoseconds(0))) {
+            status = waiter.tokens->get().status();
+            waiter.tokens.reset();
+        } else if (waiter.permits && waiter.permits->wait_for(nanoseconds(0))) {
+            tidegate::Permit permit = waiter.permits->get();
+            status = permit.status();
+            waiter.permits.reset();
+            if (permit) {
+                keyed_permits_.erase(name);
+                keep(permits_, name, std::move(permit), concurrencies_.at(waiter.limiter));
+            }
+        }
+        return status;
+    }
+
+    // Nothing if the command is not about waiting.
+    std::optional<std::string> waiting_answer(const Words &words) {
+        const std::string &verb = words[0], &name = words.at(1);
+        if (verb == "wait") {
+            return begin_wait(name, words.at(2), Options(words.begin() + 3, words.end()));
+        }
+        if (verb == "cancel") {
+            Waiter &waiter = waiters_.at(name);
+            const bool has_left = waiter.tokens ? bool(waiter.tokens->cancel()) : waiter.permits && waiter.permits->cancel();
+            return has_left ? wait_status(end(name, waiter).value()) : "too_late";
+        }
+        if (verb == "close") {
+            check(concurrencies_.at(name).limiter.close());
+            return "ok";
+        }
+        if (verb == "waiting") {
+            const auto found = concurrencies_.find(name);
+            const tidegate::Stats stats = found == concurrencies_.end() ? rate(name).stats() : found->second.limiter.stats();
+            return "ok waiting=" + std::to_string(stats.waiting) + " timed_out=" + std::to_string(stats.timed_out) +
+                   " cancelled=" + std::to_string(stats.cancelled);
+        }
+        if (verb == "reserve") {
+            return reserve(name, Options(words.begin() + 2, words.end()));
+        }
+        if (verb == "unreserve") {
+            const auto found = reservations_.find(words.at(2));
+            if (found == reservations_.end()) {
+                throw Fault("no reservation " + words.at(2));
+            }
+            const tidegate::Outcome credited = rate(name).cancel_reservation(found->second);
+            reservations_.erase(found);
+            if (credited.is_mistake()) {
+                throw Refused{"reservation"};
+            }
+            return credited ? "credited" : "not_credited";
+        }
+        return std::nullopt;
+    }
+
+    std::string begin_wait(const std::string &name, const std::string &limiter, const Options &options) {
+        Waiter &waiter = waiters_[name];
+        if (waiter.tokens || waiter.permits) {
+            throw Fault(name + " waits already");
+        }
+        waiter.limiter = limiter;
+        const std::uint64_t cost = options.number("cost", 1);
+        const auto found = concurrencies_.find(limiter);
+        const bool is_for_ever = options.find("timeout") == nullptr;
+        const nanoseconds timeout(is_for_ever ? 0 : options.number("timeout"));
+        if (found == concurrencies_.end()) {
+            waiter.tokens = is_for_ever ? rate(limiter).acquire_async(cost) : rate(limiter).acquire_async(cost, timeout);
+        } else {
+            const tidegate::ConcurrencyLimiter &permits = found->second.limiter;
+            waiter.permits = is_for_ever ? permits.acquire_async(cost) : permits.acquire_async(cost, timeout);
+        }
+        const tidegate::Status status = end(name, waiter).value_or(tidegate::Status::pending);
+        if (status == tidegate::Status::invalid_cost) {
+            throw Refused{found == concurrencies_.end() ? "cost" : "permits"};
+        }
+        return wait_status(status);
+    }
+
+    std::string reserve(const std::string &name, const Options &options) {
+        const std::uint64_t cost = options.number("cost", 1);
+        tidegate::Reservation reservation = options.find("max_wait") == nullptr
+                                                ? rate(name).reserve(cost)
+                                                : rate(name).reserve(cost, nanoseconds(options.number("max_wait")));
+        if (tidegate::Outcome(reservation.status()).is_mistake()) {
+            throw Refused{reservation.status() == tidegate::Status::invalid_cost ? "cost" : "quota"};
+        }
+        const std::string line =
+            wait_status(reservation.status()) + (reservation ? " wait=" + std::to_string(reservation.wait_ns()) : "");
+        if (options.find("as") != nullptr && reservation) {
+            reservations_.insert_or_assign(*options.find("as"), std::move(reservation));
+        }
+        return line;
+    }
+
     std::string answer(const Words &words) {
         const std::string &verb = words[0], &name = words.at(1);
         if (verb == "key") {
@@ -328,7 +450,10 @@ private:
         const Options options = beside_quotas(words);
         with_quotas(words, [&](const tidegate::Quotas &quotas) {
             if (options.find("max_keys") == nullptr) {
-                tidegate::RateLimiter limiter(quotas, clock_);
+                tidegate::RateOptions settings;
+                settings.clock = &clock_;
+                settings.max_waiters = options.number("max_waiters", tidegate::max_max_waiters);
+                tidegate::RateLimiter limiter(quotas, settings);
                 forget(name);
                 rates_.emplace(name, std::move(limiter));
                 return;
@@ -450,6 +575,7 @@ private:
         tidegate::ConcurrencyOptions settings;
         settings.track_hold_time = options.number("track_hold_time", 0) == 1;
         settings.clock = &clock_;
+        settings.max_waiters = options.number("max_waiters", tidegate::max_max_waiters);
         tidegate::ConcurrencyLimiter limiter(options.number("limit"), settings);
         forget(name);
         concurrencies_.emplace(name, Concurrency{std::move(limiter), settings.track_hold_time, {}});
@@ -517,6 +643,8 @@ private:
     // After the limiters, so that permits go first.
     std::map<std::string, tidegate::Permit> permits_;
     std::map<std::string, tidegate::KeyedPermit> keyed_permits_;
+    std::map<std::string, tidegate::Reservation> reservations_;
+    std::map<std::string, Waiter> waiters_;
 };
 
 void run_file(const std::string &path) {
@@ -543,6 +671,9 @@ void run_file(const std::string &path) {
                 std::cout << "script " << words.at(1) << '\n';
             } else {
                 std::cout << line_number << ' ' << script.value().run(words) << '\n';
+                for (const std::string &said : script.value().ended()) {
+                    std::cout << line_number << ' ' << said << '\n';
+                }
             }
         } catch (const std::exception &fault) {
             throw Fault(file_name + ":" + std::to_string(line_number) + ": " + fault.what());

@@ -187,9 +187,11 @@ if has cpp; then
     compile_cpp test_cpp_arguments20 20 "$tests/test_cpp_arguments.cpp" "${link[@]}"
     compile_cpp test_keyed_cpp17 17 "$tests/test_keyed_cpp.cpp" "${link[@]}"
     compile_cpp test_keyed_cpp20 20 "$tests/test_keyed_cpp.cpp" "${link[@]}"
+    compile_cpp test_waiting_cpp17_threads 17 "$tests/test_waiting_cpp.cpp" "${link[@]}"
+    compile_cpp test_waiting_cpp20_threads 20 "$tests/test_waiting_cpp.cpp" "${link[@]}"
     compile_cpp test_cpp_panic 17 "$tests/test_cpp_panic.cpp" "${link_panic[@]}"
     programs+=(test_cpp17 test_cpp20 test_cpp_arguments17 test_cpp_arguments20 test_keyed_cpp17 test_keyed_cpp20
-        test_cpp_panic)
+        test_waiting_cpp17_threads test_waiting_cpp20_threads test_cpp_panic)
     compile_cpp conformance_cpp 17 -O2 "$tests/conformance.cpp" "${link[@]}"
 fi
 
@@ -290,7 +292,7 @@ fi
 if [[ ${#checker[@]} -gt 0 ]]; then
     for program in "${programs[@]}"; do
         arguments=()
-        [[ $program != test_*threads ]] || arguments=(400 5)
+        [[ $program != test_*threads && $program != test_wait* ]] || arguments=(400 5)
         check "$program under valgrind" "${checker[@]}" "$out/$program" "${arguments[@]}"
     done
 fi

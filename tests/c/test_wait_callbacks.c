@@ -6,6 +6,9 @@
 
 #include "waiting_fixture.h"
 
+/* How long a chain of callbacks is. Less under a memory checker. */
+static int deep = 1000000;
+
 static void sleep_ns(uint64_t ns) {
     struct timespec time = {.tv_sec = (time_t)(ns / SECOND), .tv_nsec = (long)(ns % SECOND)};
     while (nanosleep(&time, &time) != 0) {
@@ -39,7 +42,7 @@ static void next_in_chain(void *user_data, int32_t status, const tidegate_permit
 
 static void callbacks_that_release_a_million_deep_need_no_more_stack_than_one(void) {
     tidegate_concurrency_limiter *limiter = concurrency_limiter(1, 0, NULL);
-    Chain chain = {.limiter = limiter, .left = 1000000};
+    Chain chain = {.limiter = limiter, .left = deep};
     tidegate_permit held = hold(limiter, 1), none;
     uint64_t ticket, wake_after_ns;
     CHECK_EQUAL(tidegate_concurrency_limiter_acquire_async(limiter, 1, TIDEGATE_NEVER_NS, next_in_chain, &chain, &none,
@@ -49,7 +52,7 @@ static void callbacks_that_release_a_million_deep_need_no_more_stack_than_one(vo
     CHECK_EQUAL(chain.left, 0);
     CHECK_EQUAL(chain.wrong, 0);
     CHECK(chain.highest - chain.lowest < 4096);
-    CHECK_EQUAL(permit_stats(limiter).allowed, 1000001);
+    CHECK_EQUAL(permit_stats(limiter).allowed, deep + 1);
     finish_permits(limiter);
 }
 
@@ -178,7 +181,11 @@ static void a_host_with_a_timer_is_told_when_to_poll(void) {
     tidegate_rate_limiter_free(limiter);
 }
 
-int main(void) {
+/* usage: test_wait_callbacks [DEEP ANYTHING] */
+int main(int count, char **arguments) {
+    if (count == 3) {
+        deep = atoi(arguments[1]);
+    }
     RUN(callbacks_that_release_a_million_deep_need_no_more_stack_than_one);
     RUN(what_a_callback_brings_about_is_told_once_it_has_returned);
     RUN(the_last_call_is_the_last_use_of_user_data_and_outputs);
