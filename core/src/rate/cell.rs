@@ -148,7 +148,7 @@ impl<A: Packed> Cell<A> {
     }
 
     /// The hot path: one attempt without a loop, which needs fewer registers. `None` if somebody waits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn try_charge(&self, clock: &Clock, cost: u64) -> Option<Status> {
         let now = clock.now_ns();
         let word = A::Word::load(&self.word.0);
