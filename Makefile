@@ -209,11 +209,14 @@ KEYED := rust c cpp python node java
 # Whose driver knows quotas of single keys, keys refused most and hold times of keyed permits, too.
 KEYED_QUOTAS := rust c cpp python node java
 # Whose driver waits, reserves and closes, too.
-WAITING := rust node
+WAITING := rust node python
+# And for keys.
+KEYED_WAITING := rust
 test-conformance: $(if $(call has,rust),examples) $(BUILD_STAGES)
 	$(PYTHON) -m unittest discover -s tests/conformance
 	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))') $(foreach lang,$(filter $(KEYED),$(LANGS)),--keyed $(lang)) \
-		$(foreach lang,$(filter $(KEYED_QUOTAS),$(LANGS)),--key-quotas $(lang)) $(foreach lang,$(filter $(WAITING),$(LANGS)),--waiting $(lang))
+		$(foreach lang,$(filter $(KEYED_QUOTAS),$(LANGS)),--key-quotas $(lang)) $(foreach lang,$(filter $(WAITING),$(LANGS)),--waiting $(lang)) \
+		$(foreach lang,$(filter $(KEYED_WAITING),$(LANGS)),--keyed-waiting $(lang))
 
 test-readme: $(BUILD_STAGES)
 	$(PYTHON) tests/readme/run.py $(LANGS)

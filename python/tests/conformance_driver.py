@@ -270,7 +270,7 @@ def quota_of(options):
     ns = options.pop("per")
     quota = tidegate.Quota(per=seconds_of(ns), **options)
     if quota.period_ns != ns:
-        words = [f"{quota.limit}/{ns}ns", f"burst {quota.burst}" if quota.algorithm == "gcra" else "", quota.algorithm]
+        words = [f"{quota.limit}/{ns}ns", f"burst {quota.burst}" if "burst" in options else "", quota.algorithm]
         quota = tidegate.Quota.parse(" ".join([*filter(None, words), f"anchor {quota.anchor}"]))
     return quota
 
