@@ -84,6 +84,7 @@ def same_case(language, case, peer, measure, bound, label=None, ours=OURS):
 
 
 PERMIT = "concurrency try_acquire + release"
+SCOPED = "concurrency scoped"
 HOLD_TIMES = f"{PERMIT}, hold times"
 ALLOWED, REFUSED, RACE = "gcra allowed", "gcra refused", "counter race"
 KEY, THOUSAND, HUNDRED_THOUSAND, MILLION = "1 key", "1,000 keys", "100,000 keys", "1,000,000 keys"
@@ -145,6 +146,8 @@ TARGETS = [
     keyed("rust", MILLION, "governor", TIME_RATIO, 0.55),
     keyed("rust", f"{THOUSAND}, 2 threads", "governor", SPEED_RATIO, 1.3),
     same_case("rust", MEMORY, "governor", MEMORY_RATIO, 0.4),
+    same_case("python", SCOPED, "threading.Semaphore", TIME_RATIO, 0.25, "with limiter:"),
+    same_case("python", f"{SCOPED}, async", "asyncio.Semaphore", TIME_RATIO, 0.3, "async with limiter:"),
     keyed("python", THOUSAND, None, OWN_NS, 110, "try_acquire(key)"),
     keyed("python", THOUSAND, "limits", SPEED_RATIO, 35, "try_acquire(key)"),
     keyed("python", BATCH, SINGLE_CALLS, TIME_RATIO, 0.5, "try_acquire_many(keys)"),

@@ -1,12 +1,15 @@
 """tidegate beside its peers in Python, interleaved in one process. Prints JSON lines; `bench/run.py` reads them."""
 
+import asyncio
 import dataclasses
+import itertools
 import json
 import os
 import platform
 import random
 import sys
 import threading
+import time
 import timeit
 from collections.abc import Callable
 from importlib import metadata
@@ -197,11 +200,43 @@ def concurrency():
     assert limiter.in_flight == 0
 
 
+async def rounds_of(subjects, calls):
+    """The time of each subject's loop, in turns; the loops are code of the same shape, as users write it."""
+    times = {subject: [] for subject in subjects}
+    for round_number in range(ROUNDS + 1):
+        for subject, loop in subjects.items():
+            began = time.perf_counter_ns()
+            await loop(calls)
+            if round_number > 0:
+                times[subject].append((time.perf_counter_ns() - began) / calls)
+    return times
+
+
+def blocks_of(limiter):
+    async def loop(calls):
+        for _ in itertools.repeat(None, calls):
+            async with limiter:
+                pass
+
+    return loop
+
+
+async def tasks():
+    """What a task pays that needn't wait."""
+    limiter, semaphore = tidegate.ConcurrencyLimiter(10), asyncio.Semaphore(10)
+    times = await rounds_of({"tidegate": blocks_of(limiter), "asyncio.Semaphore": blocks_of(semaphore)}, 50_000)
+    for name, version in (("tidegate", tidegate.__version__), ("asyncio.Semaphore", platform.python_version())):
+        report("concurrency scoped, async", Subject(name, version, "", {}, 0), sorted(times[name]))
+    assert limiter.in_flight == 0
+    assert limiter.stats().allowed == limiter.stats().released_ok == 50_000 * (ROUNDS + 1)
+
+
 def main():
     same_work()
     rate()
     keyed()
     concurrency()
+    asyncio.run(tasks())
 
 
 if __name__ == "__main__":
