@@ -9,9 +9,9 @@ from urllib.parse import unquote, unquote_to_bytes
 
 import model
 from budgets import ALLOWED, NEVER
-from keyed import KeyedConcurrencyLimiter, KeyedRateLimiter, ip_key, key_of
+from keyed import SMALL_TABLE_KEYS, KeyedConcurrencyLimiter, KeyedRateLimiter, ip_key, key_of
 from quota import Mistake, Quota, parse_list
-from waiting import GRANTED, PENDING, Waitable
+from waiting import GRANTED, PENDING
 
 LIMITER_OPTIONS = ("max_keys=", "when_full=", "track_denied=", "max_waiters=")
 
@@ -49,8 +49,7 @@ class Interpreter:
     def settle(self):
         """What is due by now happens, and permits are kept under the names of those who waited for them."""
         for limiter in self.limiters.values():
-            if isinstance(limiter, Waitable):
-                limiter.settle()
+            limiter.settle()
         over = sorted(name for name in self.pending if self.waiters[name].status != PENDING)
         self.pending.difference_update(over)
         self.ended += over
@@ -80,6 +79,7 @@ class Interpreter:
                 options.get("when_full", "evict"),
                 int(options.get("track_denied", 0)),
                 self.rate_limiter,
+                number(options, "max_waiters"),
             )
         else:
             self.limiters[name] = self.rate_limiter(self.clock, read_quotas(words), number(options, "max_waiters"))
@@ -89,7 +89,8 @@ class Interpreter:
         options = read_options(words)
         limit = int(options["limit"])
         if "max_keys" in options:
-            limiter = KeyedConcurrencyLimiter(self.clock, limit, int(options["max_keys"]))
+            max_keys = int(options["max_keys"])
+            limiter = KeyedConcurrencyLimiter(self.clock, limit, max_keys, number(options, "max_waiters"))
         else:
             limiter = model.ConcurrencyLimiter(self.clock, limit, number(options, "max_waiters"))
         limiter.reports_hold_time = options.get("track_hold_time") == "1"
@@ -133,8 +134,10 @@ class Interpreter:
     def do_wait(self, waiter, name, *words):
         if waiter in self.pending:
             raise ScriptFault(f"{waiter!r} waits already")
-        options = read_options(words)
-        wait = self.limiter(name).wait(int(options.get("cost", 1)), number(options, "timeout", NEVER))
+        limiter, arguments, _ = self.call(name, words)
+        if getattr(limiter, "capacity", SMALL_TABLE_KEYS + 1) <= SMALL_TABLE_KEYS:
+            raise ScriptFault("who waits for a key in so small a table hangs on what others hold")
+        wait = limiter.wait(*arguments, number(read_options(words), "timeout", NEVER))
         self.waiters[waiter] = wait
         if wait.status == PENDING:
             self.pending.add(waiter)

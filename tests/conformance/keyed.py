@@ -10,6 +10,7 @@ import ipaddress
 from budgets import ALLOWED, KEYS_FULL
 from model import ConcurrencyLimiter, Permit, RateLimiter
 from quota import MAX_COUNT, MAX_PERIOD_NS, Mistake, check_list, demand
+from waiting import KeyedWaitable
 
 DEFAULT_MAX_KEYS = 100_000
 MOST_KEYS = 2**32
@@ -80,7 +81,7 @@ class DeniedKeys:
         return [(key[:NAME_BYTES], self.counts[key][0], self.counts[key][2]) for key in by_count]
 
 
-class KeyedRateLimiter:
+class KeyedRateLimiter(KeyedWaitable):
     """One or more quotas for each key; a table for each quota."""
 
     def __init__(
@@ -91,26 +92,28 @@ class KeyedRateLimiter:
         when_full="evict",
         track_denied=0,
         rate_limiter=RateLimiter,
+        max_waiters=None,
     ):
         check_keyed(quotas)
         demand("max_keys", max_keys, 1, MOST_KEYS)
-        demand("track_denied", track_denied, 0, MOST_DENIED)
         self.clock = clock
         self.capacity = max_keys
         self.when_full = when_full
         # Of a key that was never seen.
-        self.fresh = rate_limiter(clock, quotas)
+        self.fresh = rate_limiter(clock, quotas, max_waiters)
+        demand("track_denied", track_denied, 0, MOST_DENIED)
         self.by_key = {}
         # Keys with quotas of their own, which take no slots.
         self.own = frozenset()
         self.top = DeniedKeys(track_denied)
-        self.allowed = 0
-        self.denied = 0
+        self.begin_counts()
         self.evicted_live = 0
 
     def of(self, key):
         if key not in self.by_key:
             self.by_key[key] = copy.copy(self.fresh)
+            self.by_key[key].tally = self
+            self.by_key[key].begin_line()
             self.by_key[key].reset()
         return self.by_key[key]
 
@@ -222,22 +225,34 @@ class KeyedRateLimiter:
         for budget, quota in zip(self.of(key).budgets, quotas, strict=True):
             budget.reconfigure(self.clock.now, quota)
         self.void(key)
+        self.of(key).end_refused()
 
 
-class KeyedConcurrencyLimiter:
+class KeyedConcurrencyLimiter(KeyedWaitable):
     """Lends permits of each key. A key with permits out keeps its slot."""
 
-    def __init__(self, clock, limit, max_keys=DEFAULT_MAX_KEYS):
+    def __init__(self, clock, limit, max_keys=DEFAULT_MAX_KEYS, max_waiters=None):
         self.clock = clock
         self.by_key = {}
         self.set_limit(limit)
         demand("max_keys", max_keys, 1, MOST_KEYS)
+        # Of a key that was never seen.
+        self.fresh = ConcurrencyLimiter(clock, limit, max_waiters)
         self.capacity = max_keys
-        self.allowed = 0
-        self.denied = 0
+        self.is_closed = False
+        self.begin_counts()
 
     def of(self, key):
-        return self.by_key.setdefault(key, ConcurrencyLimiter(self.clock, self.limit))
+        if key not in self.by_key:
+            self.by_key[key] = ConcurrencyLimiter(self.clock, self.limit, self.fresh.max_waiters)
+            self.by_key[key].is_closed = self.is_closed
+            self.by_key[key].tally = self
+        return self.by_key[key]
+
+    def close(self):
+        self.is_closed = True
+        for limiter in self.by_key.values():
+            limiter.close()
 
     def set_limit(self, limit):
         demand("limit", limit, 0, 2**31 - 1)

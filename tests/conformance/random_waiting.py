@@ -1,6 +1,6 @@
 """Writes random scripts with waits, as random_scripts.py does without.
 
-usage: python3 random_waiting.py --seed N [--count 1000] --out FILE
+usage: python3 random_waiting.py --seed N [--count 1000] --out FILE        (half of them with keys)
 
 The clock is moved to just before, at and after what happens next, and far beyond it; timeouts are just as long as a
 wait will be, and a nanosecond less. Token buckets have quotas of which whole nanoseconds are whole ticks: so nothing is
@@ -8,23 +8,35 @@ rounded.
 """
 
 from math import inf
+from urllib.parse import unquote_to_bytes
 
-from quota import ALGORITHMS, MAX_COUNT, Quota
+from keyed import check_keyed
+from quota import ALGORITHMS, MAX_COUNT, Mistake, Quota
 from random_scripts import SECOND_NS, ScriptWriter, fields, is_usable, main, random_quota, similar_quota
 from resolution import TickedBucket
 
 LONGEST_PERIOD_NS = 3600 * SECOND_NS
 
 
-def exact_quota(rng, make):
+def exact_quota(rng, make, keyed=False):
     """One of `make` that is exact to the nanosecond, and whose waits add up to no more than 2**53-1 ns."""
     while True:
         quota = make(rng)
+        if keyed and not fits_a_slot(quota):
+            continue
         if quota.algorithm == "gcra" and not (TickedBucket(quota).is_whole(quota) and is_usable(quota)):
             continue
         fill = quota.period * quota.capacity // max(1, quota.limit) if quota.algorithm == "gcra" else quota.period
         if max(fill, quota.period) <= LONGEST_PERIOD_NS:
             return quota
+
+
+def fits_a_slot(quota):
+    try:
+        check_keyed([quota])
+    except Mistake:
+        return False
+    return True
 
 
 def small_quota(rng):
@@ -42,22 +54,33 @@ def any_quota(rng):
 
 
 class WaitingScript(ScriptWriter):
-    """What both kinds of limiter have in common: waits, and a clock that is moved to where it matters."""
+    """What both kinds of limiter have in common: waits, and a clock that is moved to where it matters.
+
+    With `keys` it is a limiter with keys, and each step is about one of them.
+    """
+
+    keys = ()
 
     def begin(self):
         self.waits = []
+        self.options = self.max_keys = " max_keys=1000" if self.keys else ""
+        if self.rng.random() < 0.2:
+            self.options += f" max_waiters={self.rng.choice((0, 1, 2, 3))}"
 
     @property
     def limiter(self):
-        return self.world.limiters["x"]
+        """Of the key that this step is about."""
+        limiter = self.world.limiters["x"]
+        return limiter.of(unquote_to_bytes(self.key)) if self.keys else limiter
 
-    def max_waiters(self):
-        return f" max_waiters={self.rng.choice((0, 1, 2, 3))}" if self.rng.random() < 0.2 else ""
+    @property
+    def x(self):
+        return f"x key={self.key}" if self.keys else "x"
 
     def wait(self):
         name = self.new_name("w")
         cost = self.cost()
-        words = [f"wait {name} x"] + ([] if cost == 1 and self.rng.random() < 0.5 else [f"cost={cost}"])
+        words = [f"wait {name} {self.x}"] + ([] if cost == 1 and self.rng.random() < 0.5 else [f"cost={cost}"])
         longest = self.least_wait(cost)
         longest = longest if longest < inf else 1000
         timeout = self.rng.choice((None, None, 0, longest, longest - 1, longest + 1, 2 * longest, 10 * longest))
@@ -80,10 +103,10 @@ class WaitingScript(ScriptWriter):
         self.say(f"advance {min(max(0, by), MAX_COUNT)}")
 
     def next_after(self):
-        limiter, now = self.limiter, self.world.clock.now
-        instants = [waiter.deadline for waiter in limiter.line]
-        if limiter.line:
-            instants.append(now + limiter.due_after(now, limiter.line[0].cost))
+        limiter, now = self.world.limiters["x"], self.world.clock.now
+        limiters = [one for one in (limiter.by_key.values() if self.keys else [limiter]) if one.line]
+        instants = [waiter.deadline for one in limiters for waiter in one.line]
+        instants += [now + one.due_after(now, one.line[0].cost) for one in limiters]
         return min([instant - now for instant in instants if instant < inf], default=self.some_time())
 
     def step_clock(self):
@@ -92,6 +115,7 @@ class WaitingScript(ScriptWriter):
 
     def run_steps(self, steps, fewest=10, most=40):
         for _ in range(self.rng.randint(fewest, most)):
+            self.key = self.rng.choice(self.keys) if self.keys else None
             self.rng.choices([step for step, _ in steps], [weight for _, weight in steps])[0]()
 
 
@@ -102,8 +126,9 @@ class RateWaitingScript(WaitingScript):
         self.begin()
         self.decisions = []
         self.reservations = []
-        self.quotas = [exact_quota(self.rng, any_quota) for _ in range(self.rng.choice((1, 1, 1, 1, 2, 3)))]
-        self.say(f"rate x {fields(self.quotas)}{self.max_waiters()}")
+        count = self.rng.choice((1, 1, 1, 1, 2, 3))
+        self.quotas = [exact_quota(self.rng, any_quota, bool(self.keys)) for _ in range(count)]
+        self.say(f"rate x {fields(self.quotas)}{self.options}")
         steps = (
             (self.wait, 12),
             (self.call, 5),
@@ -113,7 +138,8 @@ class RateWaitingScript(WaitingScript):
             (self.unreserve, 3),
             (self.refund, 2),
             (self.reconfigure, 1),
-            (lambda: self.say("reset x"), 0.5),
+            (self.reset, 0.5),
+            *self.keyed_steps(),
             (lambda: self.say("waiting x"), 1),
             (self.step_clock, 0.5),
             (self.mistake, 0.3),
@@ -121,8 +147,16 @@ class RateWaitingScript(WaitingScript):
         self.run_steps(steps)
         self.say("stats x")
         self.say("waiting x")
-        self.say("peek x")
+        for key in self.keys or (None,):
+            self.key = key
+            self.say(f"peek {self.x}")
         return self.lines
+
+    def keyed_steps(self):
+        return ()
+
+    def reset(self):
+        self.say(f"reset {self.x}")
 
     def cost(self):
         capacity = max(1, min(quota.capacity for quota in self.quotas))
@@ -138,20 +172,22 @@ class RateWaitingScript(WaitingScript):
 
     def call(self):
         verb = self.rng.choice(("try", "try", "decide", "peek", "peek"))
-        command = f"{verb} x cost={self.cost()}"
+        command = f"{verb} {self.x} cost={self.cost()}"
         if verb == "decide":
             kept = self.new_name("d")
             if self.say(f"{command} as={kept}") is not None:
-                self.decisions.append(kept)
+                self.decisions.append((kept, self.key))
         else:
             self.say(command)
 
     def refund(self):
         if self.decisions:
-            self.say(f"refund x {self.decisions.pop(self.rng.randrange(len(self.decisions)))}")
+            kept, key = self.decisions.pop(self.rng.randrange(len(self.decisions)))
+            self.say(f"refund x {kept}" + (f" key={key}" if self.keys else ""))
 
     def reserve(self):
-        if [quota.algorithm for quota in self.quotas] != ["gcra"] and self.rng.random() < 0.95:
+        may_reserve = [quota.algorithm for quota in self.quotas] == ["gcra"] or self.rng.random() < 0.05
+        if self.keys or not may_reserve:
             return
         kept = self.new_name("s")
         longest = self.rng.choice(("", "", f" max_wait={self.rng.choice((0, self.some_time(), self.next_after()))}"))
@@ -173,16 +209,16 @@ class RateWaitingScript(WaitingScript):
             self.quotas = quotas
 
     def changed(self, quota):
-        return exact_quota(self.rng, lambda rng: similar_quota(rng, quota))
+        return exact_quota(self.rng, lambda rng: similar_quota(rng, quota), bool(self.keys))
 
     def mistake(self):
         self.say(
             self.rng.choice(
                 (
-                    f"wait {self.new_name('bad')} x cost=0",
-                    "reserve x cost=0",
-                    f"rate {self.new_name('bad')} limit=1 per=1000 max_waiters={2**32 - 1}",
-                    f"rate {self.new_name('bad')} limit=1 per=0 max_waiters={2**32 - 1}",
+                    f"wait {self.new_name('bad')} {self.x} cost=0",
+                    f"try {self.x} cost=0",
+                    f"rate {self.new_name('bad')} limit=1 per=1000 max_waiters={2**32 - 1}{self.max_keys}",
+                    f"rate {self.new_name('bad')} limit=1 per=0 max_waiters={2**32 - 1}{self.max_keys}",
                 )
             )
         )
@@ -196,7 +232,7 @@ class PermitWaitingScript(WaitingScript):
         self.tried = []
         self.limit = self.rng.choice((0, 1, 1, 2, 3, 5, 10))
         tracked = self.rng.choice(("", " track_hold_time=1"))
-        self.say(f"conc x limit={self.limit}{self.max_waiters()}{tracked}")
+        self.say(f"conc x limit={self.limit}{self.options}{tracked}")
         steps = (
             (self.wait, 10),
             (self.call, 6),
@@ -226,7 +262,7 @@ class PermitWaitingScript(WaitingScript):
 
     def call(self):
         kept = self.new_name("p")
-        if self.say(f"try x cost={self.cost()} as={kept}") == "allowed":
+        if self.say(f"try {self.x} cost={self.cost()} as={kept}") == "allowed":
             self.tried.append(kept)
 
     def release(self):
@@ -244,15 +280,32 @@ class PermitWaitingScript(WaitingScript):
         self.say(
             self.rng.choice(
                 (
-                    f"wait {self.new_name('bad')} x cost=0",
-                    f"conc {self.new_name('bad')} limit=1 max_waiters={2**32 - 1}",
-                    f"conc {self.new_name('bad')} limit={2**31} max_waiters={2**32 - 1}",
+                    f"wait {self.new_name('bad')} {self.x} cost=0",
+                    f"conc {self.new_name('bad')} limit=1 max_waiters={2**32 - 1}{self.max_keys}",
+                    f"conc {self.new_name('bad')} limit={2**31} max_waiters={2**32 - 1}{self.max_keys}",
                 )
             )
         )
 
 
+class KeyedRateWaitingScript(RateWaitingScript):
+    """The same for a few keys, and some of them have quotas of their own for a while."""
+
+    keys = ("a", "b", "%00")
+
+    def keyed_steps(self):
+        return ((self.set_quota, 0.7), (lambda: self.say(f"clear {self.x}"), 0.4))
+
+    def set_quota(self):
+        self.say(f"quota {self.x} {fields([self.changed(quota) for quota in self.quotas])}")
+
+
+class KeyedPermitWaitingScript(PermitWaitingScript):
+    keys = ("a", "b", "%00")
+
+
 WAITING_KINDS = ((RateWaitingScript, 60), (PermitWaitingScript, 40))
+KEYED_WAITING_KINDS = ((KeyedRateWaitingScript, 60), (KeyedPermitWaitingScript, 40))
 
 if __name__ == "__main__":
-    main(WAITING_KINDS)
+    main((*WAITING_KINDS, *KEYED_WAITING_KINDS))

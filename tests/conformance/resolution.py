@@ -6,7 +6,6 @@ calls whose answer hangs on less than that, so that every status and every numbe
 """
 
 import copy
-from contextlib import contextmanager
 from fractions import Fraction
 from math import ceil, gcd, inf
 
@@ -237,40 +236,32 @@ class SharpKeyedLimiter(KeyedRateLimiter):
         return decision
 
     def many(self, keys, cost):
-        with self.unchanged_if_blurred():
-            return super().many(keys, cost)
+        KeyedRateLimiter.many(copy.deepcopy(self), keys, cost)
+        return super().many(keys, cost)
 
     def reconfigure(self, quotas):
-        with self.unchanged_if_blurred():
-            super().reconfigure(quotas)
+        KeyedRateLimiter.reconfigure(copy.deepcopy(self), quotas)
+        super().reconfigure(quotas)
 
     def set_quota(self, key, quotas):
-        with self.unchanged_if_blurred():
-            super().set_quota(key, quotas)
+        trial = copy.deepcopy(self)
+        KeyedRateLimiter.set_quota(trial, key, quotas)
+        trial.demand_exact_line(key)
+        super().set_quota(key, quotas)
 
     def clear_quota(self, key):
-        with self.unchanged_if_blurred():
-            super().clear_quota(key)
-            bounds = [self.share_bounds(budget) for budget in self.of(key).budgets]
-            # Whether it needs a slot.
-            if any(earliest <= 0 < latest for earliest, latest in bounds):
-                raise Blurred
+        trial = copy.deepcopy(self)
+        KeyedRateLimiter.clear_quota(trial, key)
+        trial.demand_exact_line(key)
+        bounds = [trial.share_bounds(budget) for budget in trial.of(key).budgets]
+        # Whether it needs a slot.
+        if any(earliest <= 0 < latest for earliest, latest in bounds):
+            raise Blurred
+        super().clear_quota(key)
 
-    @contextmanager
-    def unchanged_if_blurred(self):
-        names = ("allowed", "denied", "evicted_live", "voids", "own", "top")
-        figures = {name: copy.deepcopy(getattr(self, name)) for name in names}
-        limiters = (self.fresh, *self.by_key.values())
-        states = [(limiter, copy.deepcopy(limiter.budgets), limiter.epoch) for limiter in limiters]
-        try:
-            yield
-        except Blurred:
-            vars(self).update(figures)
-            for limiter in self.by_key.values():
-                limiter.reset()
-            for limiter, budgets, epoch in states:
-                limiter.budgets, limiter.epoch = budgets, epoch
-            raise
+    def demand_exact_line(self, key):
+        if self.of(key).line and not self.of(key).is_exact():
+            raise Blurred
 
     def void(self, key):
         super().void(key)

@@ -1,7 +1,7 @@
 """Compares every language's driver with the golden transcripts, with the naive model and with one another.
 
-usage: python3 run.py [--driver LANG=COMMAND]... [--keyed LANG]... [--key-quotas LANG]... [--waiting LANG]... [--seed N]
-                      [--count 1000] [--update-golden]
+usage: python3 run.py [--driver LANG=COMMAND]... [--keyed LANG]... [--key-quotas LANG]... [--waiting LANG]...
+                      [--keyed-waiting LANG]... [--seed N] [--count 1000] [--update-golden]
 
 COMMAND is split as a shell does and gets all vector files as arguments; each driver runs once. On hand-written vectors
 all drivers and the model must print the golden transcripts. On random scripts all drivers must print the same, and the
@@ -10,7 +10,7 @@ same as the model but for 1 ns in retry_after and reset_after: a core counts in 
 What has keys (vectors/keyed/ and random scripts) goes to the drivers of the languages that are named by --keyed. The
 others must fail on it: a driver that has learnt all of it and isn't named is a failure, so none is forgotten. In the
 same way the files of KEY_QUOTA_VECTORS, and random scripts of that kind, go to those that are named by --key-quotas,
-and what waits (vectors/waiting/) to those of --waiting.
+what waits (vectors/waiting/) to those of --waiting, and what waits for keys (keyed_*.txt there) to --keyed-waiting.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from pathlib import Path
 from interpreter import transcript
 from random_keyed import KEY_QUOTA_KINDS, KEYED_KINDS
 from random_scripts import KINDS, write_scripts
-from random_waiting import WAITING_KINDS
+from random_waiting import KEYED_WAITING_KINDS, WAITING_KINDS
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 GOLDEN = VECTORS / "golden"
@@ -125,11 +125,14 @@ def all_parts():
     """Of each part the option that names who knows it (all know the first), its files, and its random scripts."""
     keyed = sorted((VECTORS / "keyed").glob("*.txt"))
     quotas = [vector for vector in keyed if vector.name in KEY_QUOTA_VECTORS]
+    waiting = sorted((VECTORS / "waiting").glob("*.txt"))
+    keyed_waiting = [vector for vector in waiting if vector.name.startswith("keyed_")]
     return (
         (None, sorted(VECTORS.glob("*.txt")), KINDS),
         ("keyed", [vector for vector in keyed if vector not in quotas], KEYED_KINDS),
         ("key_quotas", quotas, KEY_QUOTA_KINDS),
-        ("waiting", sorted((VECTORS / "waiting").glob("*.txt")), WAITING_KINDS),
+        ("waiting", [vector for vector in waiting if vector not in keyed_waiting], WAITING_KINDS),
+        ("keyed_waiting", keyed_waiting, KEYED_WAITING_KINDS),
     )
 
 
@@ -220,15 +223,16 @@ def main():
         "--key-quotas", action="append", default=[], metavar="LANG", help="and quotas of single keys"
     )
     arguments.add_argument("--waiting", action="append", default=[], metavar="LANG", help="whose driver waits")
+    arguments.add_argument("--keyed-waiting", action="append", default=[], metavar="LANG", help="for keys, too")
     arguments.add_argument("--seed", type=int, default=int(time.time()))
     arguments.add_argument("--count", type=int, default=1000, help="random scripts, and as many keyed ones")
     arguments.add_argument("--update-golden", action="store_true", help="write the golden transcripts from the model")
     given = arguments.parse_args()
     drivers = dict(given.driver)
-    unknown = {*given.keyed, *given.key_quotas, *given.waiting} - drivers.keys()
-    if unknown:
-        arguments.error(f"--keyed, --key-quotas or --waiting without a --driver: {', '.join(sorted(unknown))}")
     parts = all_parts()
+    unknown = {language for option, *_ in parts[1:] for language in getattr(given, option)} - drivers.keys()
+    if unknown:
+        arguments.error(f"named without a --driver: {', '.join(sorted(unknown))}")
     vectors = [vector for _, files, _ in parts for vector in files]
     if given.update_golden:
         update_golden(vectors)

@@ -69,6 +69,24 @@ class WaitingTest(unittest.TestCase):
             ["allowed", "granted wait=10", "granted wait=20", "not_credited", "granted wait=30"],
         )
 
+    def test_each_key_has_a_line_of_its_own(self):
+        self.assertEqual(
+            answers(
+                "conc c limit=1 max_keys=9",
+                "try c key=a as=a",
+                "wait w c key=a",
+                "wait v c key=b",
+                "try c key=a",
+                "release a",
+                "waiting c",
+            ),
+            ["allowed", "pending", "granted", "refused", "w granted", "ok waiting=0 timed_out=0 cancelled=0"],
+        )
+
+    def test_nobody_waits_for_a_key_in_a_table_that_may_be_full(self):
+        with self.assertRaises(ScriptFault):
+            answers("conc c limit=1 max_keys=3", "wait w c key=a")
+
     def test_a_name_waits_once_at_a_time(self):
         with self.assertRaises(ScriptFault):
             answers("conc c limit=0", "wait w c", "wait w c")

@@ -38,13 +38,18 @@ class Waitable:
         self.max_waiters = MOST_WAITERS if max_waiters is None else max_waiters
         demand("max_waiters", self.max_waiters, 0, MOST_WAITERS)
         self.clock = clock
-        self.line = []
-        # Until when all that was due has happened.
-        self.seen = clock.now
+        # Where ends of waits are counted: a limiter with keys counts those of all.
+        self.tally = self
+        self.begin_line()
         self.allowed = 0
         self.denied = 0
         self.timed_out = 0
         self.cancelled = 0
+
+    def begin_line(self):
+        self.line = []
+        # Until when all that was due has happened.
+        self.seen = self.clock.now
 
     @property
     def waiting(self):
@@ -80,13 +85,13 @@ class Waitable:
         waiter.status = status
         if status == GRANTED:
             waiter.permit = self.grant(at, waiter.cost)
-            self.allowed += 1
+            self.tally.allowed += 1
         elif status == TIMED_OUT:
-            self.timed_out += 1
+            self.tally.timed_out += 1
         elif status == CANCELLED:
-            self.cancelled += 1
+            self.tally.cancelled += 1
         else:
-            self.denied += 1
+            self.tally.denied += 1
 
     def end_refused(self):
         """After a change: ends the waits for what can never be had now."""
@@ -110,6 +115,27 @@ class Waitable:
                 self.seen = late.deadline
                 self.end(late, TIMED_OUT)
         self.seen = self.clock.now
+
+
+class KeyedWaitable:
+    """A limiter with keys that can be waited for: each key has a line of its own, all settle."""
+
+    def begin_counts(self):
+        self.allowed = 0
+        self.denied = 0
+        self.timed_out = 0
+        self.cancelled = 0
+
+    @property
+    def waiting(self):
+        return sum(limiter.waiting for limiter in self.by_key.values())
+
+    def wait(self, key, cost, timeout=inf):
+        return self.of(key).wait(cost, timeout)
+
+    def settle(self):
+        for limiter in self.by_key.values():
+            limiter.settle()
 
 
 def exceeds(cost, capacity):

@@ -1,15 +1,16 @@
 //! Runs conformance scripts (`docs/design.md`, §12) and prints their transcript. Arguments: the files.
 
+mod reading;
 mod waiting;
 
+use reading::{decoded, hex, key_in, listed, quotas, value};
 use std::collections::HashMap;
 use std::error::Error;
 use std::path::Path;
-use std::time::Duration;
 use tidegate::{
-    Algorithm, Anchor, ConcurrencyLimiter, ConcurrencyOptions, Decision, IntoQuotas, KeyedConcurrencyLimiter,
-    KeyedConcurrencyOptions, KeyedRateLimiter, KeyedRateOptions, ManualClock, NEVER_NS, Quota, RateLimiter,
-    RateOptions, RawKeyedPermit, RawPermit, Reservation, Stats, Status, ip_key, key_of,
+    ConcurrencyLimiter, ConcurrencyOptions, Decision, IntoQuotas, KeyedConcurrencyLimiter, KeyedConcurrencyOptions,
+    KeyedRateLimiter, KeyedRateOptions, ManualClock, NEVER_NS, Quota, RateLimiter, RateOptions, RawKeyedPermit,
+    RawPermit, Reservation, Stats, Status, ip_key, key_of,
 };
 use waiting::{Waits, reserve};
 
@@ -71,7 +72,7 @@ impl Script {
         for ended in self.waits.ended()? {
             answers.push(format!("{} {}", ended.name, ended.said));
             if let Some((limiter, permit)) = ended.permit {
-                self.permits.insert(ended.name, (limiter, Held::Plain(Some(permit))));
+                self.permits.insert(ended.name, (limiter, permit));
             }
         }
         Ok(answers)
@@ -114,12 +115,17 @@ impl Script {
                 let limiter = self.limiters.get(self.waits.limiter_of(waiter)?).ok_or("no such limiter")?;
                 return Ok(self.waits.cancel(waiter, limiter)?.to_owned());
             }
-            ["close", name] => self.concurrency(name)?.close(),
+            ["close", name] => match self.limiter(name)? {
+                Limiter::Concurrency(limiter) => limiter.close(),
+                Limiter::KeyedConcurrency(limiter) => limiter.close(),
+                _ => return Err("no such concurrency limiter".into()),
+            },
             ["waiting", name] => {
                 let Stats { waiting, timed_out, cancelled, .. } = match self.limiter(name)? {
                     Limiter::Rate(limiter) => limiter.stats(),
                     Limiter::Concurrency(limiter) => limiter.stats(),
-                    _ => return Err("no such limiter without keys".into()),
+                    Limiter::KeyedRate(limiter) => limiter.stats(),
+                    Limiter::KeyedConcurrency(limiter) => limiter.stats(),
                 };
                 return Ok(format!("ok waiting={waiting} timed_out={timed_out} cancelled={cancelled}"));
             }
@@ -213,6 +219,9 @@ impl Script {
         if let Some(entries) = value(words, "track_denied") {
             options = options.track_denied(entries.parse()?);
         }
+        if let Some(max_waiters) = value(words, "max_waiters") {
+            options = options.max_waiters(max_waiters.parse()?);
+        }
         Ok(Limiter::KeyedRate(Box::new(options.build(quotas)?)))
     }
 
@@ -220,7 +229,10 @@ impl Script {
         let limit = value(words, "limit").ok_or("limit")?.parse()?;
         let tracked = value(words, "track_hold_time") == Some("1");
         if let Some(max_keys) = value(words, "max_keys") {
-            let options = KeyedConcurrencyOptions::new().max_keys(max_keys.parse()?).track_hold_time(tracked);
+            let mut options = KeyedConcurrencyOptions::new().max_keys(max_keys.parse()?).track_hold_time(tracked);
+            if let Some(max_waiters) = value(words, "max_waiters") {
+                options = options.max_waiters(max_waiters.parse()?);
+            }
             return Ok(Limiter::KeyedConcurrency(Box::new(options.clock(&self.clock).build(limit)?)));
         }
         let mut options = ConcurrencyOptions::new().track_hold_time(tracked).clock(&self.clock);
@@ -262,8 +274,8 @@ impl Script {
     fn wait(&mut self, waiter: &str, name: &str, words: &[&str]) -> Result<String> {
         let limiter = self.limiters.get(name).ok_or("no such limiter")?;
         let (said, permit) = self.waits.wait(waiter, (name, limiter), words)?;
-        if permit.is_some() {
-            self.permits.insert(waiter.to_owned(), (name.to_owned(), Held::Plain(permit)));
+        if let Some(permit) = permit {
+            self.permits.insert(waiter.to_owned(), (name.to_owned(), permit));
         }
         Ok(said.to_owned())
     }
@@ -362,13 +374,6 @@ impl Script {
         }
     }
 
-    fn concurrency(&self, name: &str) -> Result<&ConcurrencyLimiter> {
-        match self.limiter(name)? {
-            Limiter::Concurrency(limiter) => Ok(limiter),
-            _ => Err("no such concurrency limiter".into()),
-        }
-    }
-
     fn keyed_rate(&self, name: &str) -> Result<&KeyedRateLimiter> {
         match self.limiter(name)? {
             Limiter::KeyedRate(limiter) => Ok(limiter),
@@ -400,66 +405,4 @@ fn figures(decision: &Decision) -> String {
         time(decision.reset_after_ns()),
         decision.quota()
     )
-}
-
-fn value<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
-    words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
-}
-
-/// `limit= per= [burst= algorithm= anchor=]`, several joined by `+`.
-fn quotas(words: &[&str]) -> Result<Vec<Quota>> {
-    words.split(|word| *word == "+").map(quota).collect()
-}
-
-fn quota(words: &[&str]) -> Result<Quota> {
-    let limit = value(words, "limit").ok_or("limit")?.parse()?;
-    let per_ns = value(words, "per").ok_or("per")?.parse()?;
-    let mut quota = Quota::new(limit, Duration::from_nanos(per_ns));
-    if let Some(burst) = value(words, "burst") {
-        quota = quota.with_burst(burst.parse()?);
-    }
-    if let Some(name) = value(words, "algorithm") {
-        quota = quota.with_algorithm(name.parse::<Algorithm>()?);
-    }
-    if let Some(name) = value(words, "anchor") {
-        quota = quota.with_anchor(name.parse::<Anchor>()?);
-    }
-    Ok(quota)
-}
-
-fn key_in(words: &[&str]) -> Option<Vec<u8>> {
-    value(words, "key").map(decoded_bytes)
-}
-
-/// What is between commas, each percent-decoded; at least one, which may be empty.
-fn listed(text: &str) -> Vec<Vec<u8>> {
-    text.split(',').map(decoded_bytes).collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Percent-decoded text.
-fn decoded(text: &str) -> String {
-    String::from_utf8_lossy(&decoded_bytes(text)).into_owned()
-}
-
-fn decoded_bytes(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let hex = (byte == b'%').then(|| after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok())).flatten();
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(decoded) => {
-                bytes.push(decoded);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(byte);
-                rest = after;
-            }
-        }
-    }
-    bytes
 }

@@ -1,14 +1,15 @@
 //! Who waits in a script, and what became of it.
 
-use super::{Limiter, Result, value};
+use super::reading::{key_in, value};
+use super::{Held, Limiter, Result};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tidegate::{Event, RateLimiter, RawPermit, Reservation, Started, Status, Ticket};
+use tidegate::{Event, RateLimiter, Reservation, Started, Status, Ticket};
 
 /// How a wait ended; a concurrency limiter grants with a permit.
 enum End {
-    Granted(Option<RawPermit>),
+    Granted(Option<Held>),
     Refused(Status),
 }
 
@@ -32,7 +33,7 @@ pub(crate) struct Waits {
 pub(crate) struct Ended {
     pub(crate) name: String,
     pub(crate) said: &'static str,
-    pub(crate) permit: Option<(String, RawPermit)>,
+    pub(crate) permit: Option<(String, Held)>,
 }
 
 impl End {
@@ -51,34 +52,28 @@ impl Waits {
         name: &str,
         (limiter_name, limiter): (&str, &Limiter),
         words: &[&str],
-    ) -> Result<(&'static str, Option<RawPermit>)> {
+    ) -> Result<(&'static str, Option<Held>)> {
         if self.waits.get(name).is_some_and(|wait| !wait.is_over) {
             return Err("it waits already".into());
         }
         let cost = value(words, "cost").map_or(Ok(1), str::parse)?;
         let timeout = value(words, "timeout").map(str::parse).transpose()?.map(Duration::from_nanos);
-        let started = match limiter {
-            Limiter::Concurrency(limiter) => {
-                let started = limiter.acquire_by_ticket(cost, timeout, self.listener(name, Some))?;
-                match started {
-                    Started::Granted(permit) => Started::Granted(Some(permit)),
-                    Started::Refused(status) => Started::Refused(status),
-                    Started::Pending { ticket, wake_after_ns } => Started::Pending { ticket, wake_after_ns },
-                }
+        let (said, permit, ticket) = match (limiter, key_in(words)) {
+            (Limiter::Rate(limiter), None) => {
+                outcome(limiter.acquire_by_ticket(cost, timeout, self.listener(name, tokens))?, tokens)
             }
-            Limiter::Rate(limiter) => {
-                match limiter.acquire_by_ticket(cost, timeout, self.listener(name, |()| None))? {
-                    Started::Granted(()) => Started::Granted(None),
-                    Started::Refused(status) => Started::Refused(status),
-                    Started::Pending { ticket, wake_after_ns } => Started::Pending { ticket, wake_after_ns },
-                }
+            (Limiter::KeyedRate(limiter), Some(key)) => {
+                outcome(limiter.acquire_by_ticket(key, cost, timeout, self.listener(name, tokens))?, tokens)
             }
-            _ => return Err("a limiter without keys".into()),
-        };
-        let (said, ticket, permit) = match started {
-            Started::Granted(permit) => ("granted", None, permit),
-            Started::Refused(status) => (status.name(), None, None),
-            Started::Pending { ticket, .. } => ("pending", Some(ticket), None),
+            (Limiter::Concurrency(limiter), None) => {
+                let held = |permit| Some(Held::Plain(Some(permit)));
+                outcome(limiter.acquire_by_ticket(cost, timeout, self.listener(name, held))?, held)
+            }
+            (Limiter::KeyedConcurrency(limiter), Some(key)) => {
+                let held = |permit| Some(Held::Keyed(Some(permit)));
+                outcome(limiter.acquire_by_ticket(key, cost, timeout, self.listener(name, held))?, held)
+            }
+            _ => return Err("a key, for keyed limiters and only for them".into()),
         };
         let wait = Wait { limiter: limiter_name.to_owned(), ticket, is_over: ticket.is_none() };
         self.waits.insert(name.to_owned(), wait);
@@ -88,7 +83,7 @@ impl Waits {
     fn listener<T>(
         &self,
         name: &str,
-        permit: impl Fn(T) -> Option<RawPermit> + Send + Sync + 'static,
+        permit: impl Fn(T) -> Option<Held> + Send + Sync + 'static,
     ) -> impl Fn(Event<T>) + Send + Sync + 'static {
         let (name, told) = (name.to_owned(), self.told.clone());
         move |event| {
@@ -113,7 +108,8 @@ impl Waits {
         let won = match limiter {
             Limiter::Rate(limiter) => limiter.cancel_ticket(ticket)?,
             Limiter::Concurrency(limiter) => limiter.cancel_ticket(ticket)?,
-            _ => return Err("a limiter without keys".into()),
+            Limiter::KeyedRate(limiter) => limiter.cancel_ticket(ticket)?,
+            Limiter::KeyedConcurrency(limiter) => limiter.cancel_ticket(ticket)?,
         };
         if !won {
             return Ok("too_late");
@@ -140,6 +136,19 @@ impl Waits {
             ended.push(Ended { name, said, permit });
         }
         Ok(ended)
+    }
+}
+
+/// Tokens are nothing to be kept.
+fn tokens((): ()) -> Option<Held> {
+    None
+}
+
+fn outcome<T>(started: Started<T>, permit: impl Fn(T) -> Option<Held>) -> (&'static str, Option<Held>, Option<Ticket>) {
+    match started {
+        Started::Granted(granted) => ("granted", permit(granted), None),
+        Started::Refused(status) => (status.name(), None, None),
+        Started::Pending { ticket, .. } => ("pending", None, Some(ticket)),
     }
 }
 
