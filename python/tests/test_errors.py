@@ -145,17 +145,33 @@ def test_the_example_of_the_readme_runs_and_has_no_header_for_never(capsys, quot
     ("quota", "printed"), [("5/s burst 10", "200 /visit for 203.0.113.7\n"), ("0/s", "429 None\n")]
 )
 def test_the_keyed_example_of_the_readme_runs(capsys, quota, printed):
-    run_example(1, "5/s burst 10", quota)
+    run_example(3, "5/s burst 10", quota)
     assert capsys.readouterr().out == printed
 
 
-def run_example(index, written, quota):
-    """Runs an example of the README with another quota than it is written with."""
+def test_the_waiting_examples_of_the_readme_run(capsys):
+    run_example(1)
+    permit, late, *pages, later = capsys.readouterr().out.splitlines()
+    assert permit == "<Permit of 1, held> 2"
+    assert re.fullmatch(
+        r"0 timed out: 2 permits asked, limit 2, 1 in flight, 0 waiting, waited 0\.0\d+ s of 0\.01 s", late
+    )
+    assert pages == ["0", "1", "2"]
+    assert re.fullmatch(r"0\.0\d+ True", later)
+    run_example(2)
+    assert capsys.readouterr().out == "[0, 1, 2, 3, 4]\n<Permit of 1, held>\n2 0\n"
+
+
+def run_example(index, written=None, quota=None):
+    """Runs an example of the README, perhaps with another quota than it is written with."""
     readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
     examples = re.findall(r"^```python\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
-    assert len(examples) == 2
-    assert examples[index].count(written) == 1
-    exec(compile(examples[index].replace(written, quota), "README.md", "exec"), {})
+    assert len(examples) == 4
+    example = examples[index]
+    if written:
+        assert example.count(written) == 1
+        example = example.replace(written, quota)
+    exec(compile(example, "README.md", "exec"), {})
 
 
 def test_every_public_name_is_there_and_documented():
