@@ -33,7 +33,8 @@
 //! - One runs on the thread whose call brings it about: a release, a poll, a cancel, a close, a clock that is moved. The
 //!   library holds no lock then, so it may call any function but those that keep its thread waiting. It is never run
 //!   within another on the same thread: what a callback brings about for others is told once it has returned, before the
-//!   call that it was run by returns. So the stack does not grow, however long such a chain is.
+//!   call that it was run by returns. So the stack does not grow, however long such a chain is. The calls for one wait come
+//!   one after the other, from whichever threads.
 //! - It is run only after TIDEGATE_PENDING, and exactly once with a status other than TIDEGATE_POLL_AGAIN. That call is the
 //!   last use of its `user_data`. It may come before the function that began the wait returns, but all outputs are
 //!   written by then.
@@ -47,6 +48,7 @@ use crate::object::{tidegate_concurrency_limiter, tidegate_rate_limiter};
 use crate::status::TIDEGATE_NEVER_NS;
 use crate::waiting::timeout;
 use std::ffi::c_void;
+use std::sync::{Mutex, PoisonError};
 use tidegate_core::{Error, Event, RawPermit, Started, Status, Ticket};
 
 /// What is called for a wait: with TIDEGATE_POLL_AGAIN if it may be due sooner than was said; at last with what became of
@@ -59,6 +61,9 @@ pub type tidegate_wait_callback =
 struct Listener {
     callback: unsafe extern "C" fn(*mut c_void, i32, *const tidegate_permit),
     user_data: *mut c_void,
+    /// Held while the callback runs. Threads may bring a TIDEGATE_POLL_AGAIN and the end at once: the last call then waits for the
+    /// other to return, or the other is not made any more, so that `user_data` is the caller's again after the last.
+    is_over: Mutex<bool>,
 }
 
 // SAFETY: the header says that callbacks run on any thread; the library only hands `user_data` through.
@@ -70,7 +75,7 @@ impl Listener {
     fn new(callback: tidegate_wait_callback, user_data: *mut c_void) -> Result<Self, Mistake> {
         let allowed = "a function";
         let callback = callback.ok_or_else(|| Mistake::new(Status::NullPointer, "callback", "NULL", allowed))?;
-        Ok(Self { callback, user_data })
+        Ok(Self { callback, user_data, is_over: Mutex::new(false) })
     }
 
     fn tell<T>(&self, event: Event<T>, permit: impl FnOnce(T) -> Option<tidegate_permit>) {
@@ -80,6 +85,11 @@ impl Listener {
             Event::PollAgain => (Status::PollAgain, None),
         };
         let permit = permit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let mut is_over = self.is_over.lock().unwrap_or_else(PoisonError::into_inner);
+        if *is_over {
+            return;
+        }
+        *is_over = status != Status::PollAgain;
         // SAFETY: the header asks for a function that may be called so on any thread, and that does not unwind.
         unsafe { (self.callback)(self.user_data, status as i32, permit) }
     }

@@ -145,6 +145,9 @@ if has cpp; then
         'tidegate::KeyedRateLimiter("1/s").try_acquire(7);' 'Key'
         'tidegate::KeyedRateLimiter("1/s").try_acquire(nullptr);' 'Key'
         'tidegate::KeyedConcurrencyLimiter(1).try_acquire("ann", 1.5);' 'Count'
+        'tidegate::RateLimiter l("1/s"); l.acquire(1, std::chrono::seconds(1));' 'nodiscard'
+        'tidegate::ConcurrencyLimiter l(1); l.acquire_async();' 'nodiscard'
+        'tidegate::ConcurrencyLimiter l(1); auto p = l.acquire(1, 250);' 'no matching function'
     )
     for ((i = 0; i < ${#refused[@]}; i += 2)); do
         check "C++ refuses to compile: ${refused[i]}" refuses_to_compile "${refused[i]}" "${refused[i + 1]}"

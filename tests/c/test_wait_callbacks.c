@@ -2,6 +2,8 @@
 
 #define _POSIX_C_SOURCE 200809L
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "waiting_fixture.h"
@@ -137,6 +139,62 @@ static void the_last_call_is_the_last_use_of_user_data_and_outputs(void) {
     tidegate_clock_free(clock);
 }
 
+/* A wait whose host is slow to take in that it is to poll again. */
+typedef struct {
+    tidegate_rate_limiter *limiter;
+    atomic_bool is_within, may_return, has_ended, was_told_within;
+} Slow;
+
+static void be_slow(void *user_data, int32_t status, const tidegate_permit *permit) {
+    Slow *slow = user_data;
+    (void)permit;
+    if (status != TIDEGATE_POLL_AGAIN) {
+        slow->was_told_within = slow->is_within;
+        slow->has_ended = true;
+        return;
+    }
+    slow->is_within = true;
+    while (!slow->may_return) {
+        sleep_ns(MS);
+    }
+    slow->is_within = false;
+}
+
+static void *bring_forward(void *argument) {
+    Slow *slow = argument;
+    CHECK_EQUAL(tidegate_rate_limiter_reconfigure_text(slow->limiter, "1/s", 3, NULL, 0), TIDEGATE_OK);
+    return NULL;
+}
+
+static void *let_return(void *argument) {
+    Slow *slow = argument;
+    sleep_ns(20 * MS);
+    slow->may_return = true;
+    return NULL;
+}
+
+static void the_last_call_comes_once_the_one_before_has_returned(void) {
+    tidegate_clock *clock = manual_clock();
+    Slow slow = {.limiter = rate_limiter("1/min", clock)};
+    uint64_t ticket, wake_after_ns;
+    CHECK_EQUAL(tidegate_rate_limiter_acquire(slow.limiter, 1, 0), TIDEGATE_ALLOWED);
+    CHECK_EQUAL(tidegate_rate_limiter_acquire_async(slow.limiter, 1, TIDEGATE_NEVER_NS, be_slow, &slow, &ticket,
+                                                    &wake_after_ns),
+                TIDEGATE_PENDING);
+    pthread_t forward, waker;
+    CHECK_EQUAL(pthread_create(&forward, NULL, bring_forward, &slow), 0);
+    while (!slow.is_within) {
+        sleep_ns(MS);
+    }
+    CHECK_EQUAL(pthread_create(&waker, NULL, let_return, &slow), 0);
+    CHECK_EQUAL(tidegate_rate_limiter_cancel(slow.limiter, ticket), TIDEGATE_OK);
+    CHECK(slow.has_ended && !slow.was_told_within);
+    pthread_join(forward, NULL);
+    pthread_join(waker, NULL);
+    tidegate_rate_limiter_free(slow.limiter);
+    tidegate_clock_free(clock);
+}
+
 /* A head that, once granted, makes all tokens unspent: so the next is granted within the call that began its wait. */
 static void reset_when_granted(void *user_data, int32_t status, const tidegate_permit *permit) {
     (void)permit;
@@ -147,14 +205,14 @@ static void reset_when_granted(void *user_data, int32_t status, const tidegate_p
 
 static void a_callback_may_run_before_its_wait_is_returned_and_finds_the_ticket(void) {
     /* On the real clock, on which nobody polls the head: the wait that comes next finds it due. */
-    tidegate_rate_limiter *limiter = rate_limiter("200/s burst 1", NULL);
+    tidegate_rate_limiter *limiter = rate_limiter("4/s burst 1", NULL);
     uint64_t ticket, wake_after_ns;
     int ends = 0, pending = 0;
     CHECK_EQUAL(tidegate_rate_limiter_acquire(limiter, 1, 0), TIDEGATE_ALLOWED);
     CHECK_EQUAL(tidegate_rate_limiter_acquire_async(limiter, 1, TIDEGATE_NEVER_NS, reset_when_granted, limiter, &ticket,
                                                     &wake_after_ns),
                 TIDEGATE_PENDING);
-    sleep_ns(6 * MS);
+    sleep_ns(260 * MS);
     Heap *wait = calloc(1, sizeof *wait);
     wait->ends = &ends;
     pending += tidegate_rate_limiter_acquire_async(limiter, 1, TIDEGATE_NEVER_NS, free_the_wait, wait, &wait->ticket,
@@ -165,13 +223,13 @@ static void a_callback_may_run_before_its_wait_is_returned_and_finds_the_ticket(
 }
 
 static void a_host_with_a_timer_is_told_when_to_poll(void) {
-    tidegate_rate_limiter *limiter = rate_limiter("200/s burst 1", NULL);
+    tidegate_rate_limiter *limiter = rate_limiter("4/s burst 1", NULL);
     Wait wait;
     CHECK_EQUAL(tidegate_rate_limiter_acquire(limiter, 1, 0), TIDEGATE_ALLOWED);
     CHECK_EQUAL(wait_for_tokens(limiter, &wait, 'w', 1, TIDEGATE_NEVER_NS), TIDEGATE_PENDING);
     int32_t status = TIDEGATE_PENDING;
     for (int polls = 0; status == TIDEGATE_PENDING && polls < 1000; polls++) {
-        CHECK(wait.wake_after_ns >= 1 && wait.wake_after_ns <= 5 * MS);
+        CHECK(wait.wake_after_ns >= 1 && wait.wake_after_ns <= 250 * MS);
         sleep_ns(wait.wake_after_ns);
         status = tidegate_rate_limiter_poll(limiter, wait.ticket, &wait.wake_after_ns);
     }
@@ -189,6 +247,7 @@ int main(int count, char **arguments) {
     RUN(callbacks_that_release_a_million_deep_need_no_more_stack_than_one);
     RUN(what_a_callback_brings_about_is_told_once_it_has_returned);
     RUN(the_last_call_is_the_last_use_of_user_data_and_outputs);
+    RUN(the_last_call_comes_once_the_one_before_has_returned);
     RUN(a_callback_may_run_before_its_wait_is_returned_and_finds_the_ticket);
     RUN(a_host_with_a_timer_is_told_when_to_poll);
     return finish();

@@ -177,8 +177,8 @@ void p18_many_waits_are_on_time_without_a_thread_or_a_timer() {
 
 void get_sleeps_until_it_is_due_and_wait_for_no_longer_than_it_says() {
     RateLimiter limiter("50/s burst 1");
-    CHECK(limiter.acquire());
     const auto began = std::chrono::steady_clock::now();
+    CHECK(limiter.acquire());
     Wait<Outcome> first = limiter.acquire_async(), second = limiter.acquire_async();
     CHECK(first.get() && second.get());
     // The limiter's clock and this one may run apart by parts per million.

@@ -684,7 +684,8 @@ int32_t tidegate_concurrency_limiter_close(const tidegate_concurrency_limiter *l
  * - One runs on the thread whose call brings it about: a release, a poll, a cancel, a close, a clock that is moved. The
  *   library holds no lock then, so it may call any function but those that keep its thread waiting. It is never run
  *   within another on the same thread: what a callback brings about for others is told once it has returned, before the
- *   call that it was run by returns. So the stack does not grow, however long such a chain is.
+ *   call that it was run by returns. So the stack does not grow, however long such a chain is. The calls for one wait come
+ *   one after the other, from whichever threads.
  * - It is run only after TIDEGATE_PENDING, and exactly once with a status other than TIDEGATE_POLL_AGAIN. That call is the
  *   last use of its `user_data`. It may come before the function that began the wait returns, but all outputs are
  *   written by then.
