@@ -356,6 +356,31 @@ fn tokens_are_charged_when_they_are_due_and_not_before() {
 }
 
 #[test]
+fn tokens_that_nobody_wants_any_more_are_refunded() {
+    let clock = ManualClock::new();
+    let limiter = RateLimiter::with_clock("10/s burst 10", &clock).unwrap();
+    let granted = Arc::new(Mutex::new(Vec::new()));
+    let wait_for = |cost| {
+        let granted = granted.clone();
+        let listener = move |event| granted.lock().unwrap().push(event);
+        pending(limiter.acquire_refundable_by_ticket(cost, None, listener).unwrap())
+    };
+    assert!(limiter.try_acquire_n(10).unwrap());
+    wait_for(5);
+    clock.advance(Duration::from_secs(2));
+    assert_eq!(limiter.peek().remaining(), 10);
+    assert!(limiter.try_acquire_n(10).unwrap());
+    wait_for(5);
+    clock.advance(Duration::from_millis(500));
+    assert_eq!(limiter.peek().remaining(), 0);
+    let [Event::Granted(long_ago), Event::Granted(now)] = granted.lock().unwrap()[..] else { panic!("both are due") };
+    limiter.refund_grant(long_ago);
+    assert_eq!(limiter.peek().remaining(), 0, "what has come back by itself is not given back again");
+    limiter.refund_grant(now);
+    assert_eq!(limiter.peek().remaining(), 5);
+}
+
+#[test]
 fn a_late_timer_delays_nobody_behind() {
     let tokens = Tokens::new("1/s");
     assert!(tokens.limiter.try_acquire());

@@ -6,7 +6,7 @@ use super::keyed_shared::KeyedSource;
 use crate::rate::check_cost;
 use crate::stats::Count;
 use crate::table::KeyHash;
-use crate::wait::{self, AcquireError, Event, Interrupt, Refusal, Request, Sleep, Started, Ticket, Wait};
+use crate::wait::{self, AcquireError, Event, Granted, Interrupt, Refusal, Request, Sleep, Started, Ticket, Wait};
 use crate::{Error, Status};
 use std::future::Future;
 use std::pin::Pin;
@@ -217,8 +217,8 @@ impl KeyedConcurrencyLimiter {
         }
         let shared = Arc::downgrade(&self.shared);
         // Whoever brings the grant about holds the limiter; and with permits out the key stays where it is.
-        let granted = move |at_ns| {
-            let permit = shared.upgrade().and_then(|shared| shared.permit_since(key, permits, at_ns));
+        let granted = move |granted: Granted| {
+            let permit = shared.upgrade().and_then(|shared| shared.permit_since(key, permits, granted.at_ns));
             permit.unwrap_or(RawKeyedPermit { limiter_id: 0, key_hash: [0; 2], permits: 0 })
         };
         Ok(wait::start(&self.shared.of(key), Request::new(permits, timeout), granted, note, listener))

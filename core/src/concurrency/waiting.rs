@@ -2,7 +2,7 @@
 
 use super::{ConcurrencyLimiter, OwnedPermit, Permit, RawPermit, Shared};
 use crate::rate::check_cost;
-use crate::wait::{self, AcquireError, Event, Interrupt, Refusal, Request, Sleep, Started, Ticket, Wait};
+use crate::wait::{self, AcquireError, Event, Granted, Interrupt, Refusal, Request, Sleep, Started, Ticket, Wait};
 use crate::{Error, Status};
 use std::future::Future;
 use std::pin::Pin;
@@ -182,7 +182,7 @@ impl ConcurrencyLimiter {
         let shared = &*self.shared;
         let permit = {
             let blank = shared.permit(permits, 0);
-            move |acquired_at_ns| RawPermit { acquired_at_ns, ..blank }
+            move |granted: Granted| RawPermit { acquired_at_ns: granted.at_ns, ..blank }
         };
         Ok(wait::start(shared, Request::new(permits, timeout), permit, note, listener))
     }

@@ -2,8 +2,8 @@
 
 use super::shared::Shared;
 use super::{RateLimiter, check_cost};
-use crate::wait::{self, AcquireError, Event, Interrupt, Refusal, Request, Sleep, Started, Ticket, Wait};
-use crate::{Error, Status};
+use crate::wait::{self, AcquireError, Event, Granted, Interrupt, Refusal, Request, Sleep, Started, Ticket, Wait};
+use crate::{Error, Grant, Status};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -142,6 +142,37 @@ impl RateLimiter {
         }
         let shared = &*self.shared;
         Ok(wait::start(shared, Request::new(cost, timeout), |_| (), note, listener))
+    }
+
+    /// [`acquire_by_ticket`](Self::acquire_by_ticket) for who may find that nobody wants any more what was waited for: the listener gets
+    /// what [`refund_grant`](Self::refund_grant) takes.
+    ///
+    /// # Errors
+    ///
+    /// If cost is not 1 … 2⁵³−1.
+    pub fn acquire_refundable_by_ticket(
+        &self,
+        cost: u64,
+        timeout: Option<Duration>,
+        listener: impl Fn(Event<Grant>) + Send + Sync + 'static,
+    ) -> Result<Started<()>, Error> {
+        if self.take_if_free(cost)? {
+            return Ok(Started::Granted(()));
+        }
+        let limiter_id = self.id();
+        let grant = move |Granted { at_ns, void_count }: Granted| Grant {
+            limiter_id,
+            cost,
+            granted_at_ns: at_ns,
+            reset_count: void_count,
+            key_hash: 0,
+        };
+        let started = wait::start(&*self.shared, Request::new(cost, timeout), grant, |_, _| {}, listener);
+        Ok(match started {
+            Started::Granted(_) => Started::Granted(()),
+            Started::Refused(status) => Started::Refused(status),
+            Started::Pending { ticket, wake_after_ns } => Started::Pending { ticket, wake_after_ns },
+        })
     }
 
     /// After how long a wait by ticket is to be polled again, in ns; [`NEVER_NS`](crate::NEVER_NS) if it will be told, and `None` if it

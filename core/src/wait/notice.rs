@@ -1,6 +1,6 @@
 //! Telling who waits, without a lock held and one at a time.
 
-use super::queue::Outcome;
+use super::queue::{Granted, Outcome};
 use crate::Status;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -22,9 +22,7 @@ pub enum Event<T> {
 
 /// Called with each event of a wait, on whichever thread brings it about; never from within another listener's call on the
 /// same thread, and with no lock held.
-///
-/// Within, what is granted is a time in ns.
-pub(crate) type Listener = Arc<dyn Fn(Event<u64>) + Send + Sync>;
+pub(crate) type Listener = Arc<dyn Fn(Event<Granted>) + Send + Sync>;
 
 /// How one that waits is told.
 pub(crate) enum Notify {
@@ -45,9 +43,7 @@ impl Notify {
     pub(crate) fn settled(self, outcome: Outcome) -> Notice {
         match (self, outcome) {
             (Self::Waker(waker), _) => Notice::Wake(waker),
-            (Self::Listener(listener), Outcome::Granted(granted)) => {
-                Notice::Call(listener, Event::Granted(granted.at_ns))
-            }
+            (Self::Listener(listener), Outcome::Granted(granted)) => Notice::Call(listener, Event::Granted(granted)),
             (Self::Listener(listener), Outcome::Refused(status)) => Notice::Call(listener, Event::Refused(status)),
         }
     }
@@ -55,7 +51,7 @@ impl Notify {
 
 pub(crate) enum Notice {
     Wake(Waker),
-    Call(Listener, Event<u64>),
+    Call(Listener, Event<Granted>),
 }
 
 impl Notice {

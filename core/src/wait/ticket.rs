@@ -1,7 +1,7 @@
 //! Waiting by ticket, for runtimes of other languages.
 
 use super::notice::{Event, Notify};
-use super::queue::Ticket;
+use super::queue::{Granted, Ticket};
 use super::rules::{self, Entered, Left, Polled, Request, Source};
 use crate::{Error, Status};
 use std::sync::Arc;
@@ -22,25 +22,26 @@ pub enum Started<T> {
     },
 }
 
-/// `granted` makes what the listener gets, from the time as of which it was granted; `note` is as for
+/// `granted` makes what the listener gets, from what was taken; `note` is as for
 /// [`enter_noting`](rules::enter_noting).
 pub(crate) fn start<T>(
     source: &impl Source,
     request: Request,
-    granted: impl Fn(u64) -> T + Send + Sync + Clone + 'static,
+    granted: impl Fn(Granted) -> T + Send + Sync + Clone + 'static,
     note: impl FnOnce(Ticket, u64),
     listener: impl Fn(Event<T>) + Send + Sync + 'static,
 ) -> Started<T> {
     let later = granted.clone();
-    let listener = Arc::new(move |event: Event<u64>| {
+    let listener = Arc::new(move |event: Event<Granted>| {
         listener(match event {
-            Event::Granted(at_ns) => Event::Granted(later(at_ns)),
+            Event::Granted(granted) => Event::Granted(later(granted)),
             Event::Refused(status) => Event::Refused(status),
             Event::PollAgain => Event::PollAgain,
         });
     });
     match rules::enter_noting(source, request, Notify::Listener(listener), note) {
-        Entered::Granted(at_ns) => Started::Granted(granted(at_ns)),
+        // It goes to the caller, who wants it: nothing needs to be known of what voids it.
+        Entered::Granted(at_ns) => Started::Granted(granted(Granted { at_ns, void_count: 0 })),
         Entered::Refused(status) => Started::Refused(status),
         Entered::Pending(ticket, wake_after_ns) => Started::Pending { ticket, wake_after_ns },
     }
