@@ -30,7 +30,8 @@ enum Lender {
 #[derive(Clone, Copy)]
 pub enum Grant {
     Permits(RawPermit),
-    Tokens,
+    /// With what a refund takes, if a task waited for them.
+    Tokens(Option<tidegate::Grant>),
 }
 
 /// Asked now and then while a thread waits: whether to stop.
@@ -51,7 +52,7 @@ impl Budget {
     pub fn take_if_free(&self, number: u64) -> Result<Option<Grant>, Error> {
         match &self.lender {
             Lender::Permits(limiter) => Ok(limiter.take_if_free(number)?.map(Grant::Permits)),
-            Lender::Tokens(limiter) => Ok(limiter.take_if_free(number)?.then_some(Grant::Tokens)),
+            Lender::Tokens(limiter) => Ok(limiter.take_if_free(number)?.then_some(Grant::Tokens(None))),
         }
     }
 
@@ -67,9 +68,9 @@ impl Budget {
             (Lender::Permits(limiter), Some(Interrupt { every, is_interrupted })) => {
                 limiter.acquire_interruptible(number, timeout, every, is_interrupted).map(Grant::Permits)
             }
-            (Lender::Tokens(limiter), None) => limiter.acquire_n(number, timeout).map(|()| Grant::Tokens),
+            (Lender::Tokens(limiter), None) => limiter.acquire_n(number, timeout).map(|()| Grant::Tokens(None)),
             (Lender::Tokens(limiter), Some(Interrupt { every, is_interrupted })) => {
-                limiter.acquire_interruptible(number, timeout, every, is_interrupted).map(|()| Grant::Tokens)
+                limiter.acquire_interruptible(number, timeout, every, is_interrupted).map(|()| Grant::Tokens(None))
             }
         }
     }
@@ -85,8 +86,10 @@ impl Budget {
                 .acquire_by_ticket(number, timeout, move |event| listener(event_of(event, Grant::Permits)))
                 .map(|started| started_of(started, Grant::Permits)),
             Lender::Tokens(limiter) => limiter
-                .acquire_by_ticket(number, timeout, move |event| listener(event_of(event, |()| Grant::Tokens)))
-                .map(|started| started_of(started, |()| Grant::Tokens)),
+                .acquire_refundable_by_ticket(number, timeout, move |event| {
+                    listener(event_of(event, |grant| Grant::Tokens(Some(grant))));
+                })
+                .map(|started| started_of(started, |()| Grant::Tokens(None))),
         }
     }
 
@@ -105,11 +108,13 @@ impl Budget {
         }
     }
 
-    /// Gives back what nobody came for. Tokens are spent: they come back with time.
+    /// Gives back what was waited for and nobody came for.
     pub fn give_back(&self, grant: Grant) {
-        if let (Lender::Permits(limiter), Grant::Permits(permit)) = (&self.lender, grant) {
+        match (&self.lender, grant) {
             // Fails only for what another process took.
-            let _ = limiter.release(&permit, true);
+            (Lender::Permits(limiter), Grant::Permits(permit)) => drop(limiter.release(&permit, true)),
+            (Lender::Tokens(limiter), Grant::Tokens(Some(grant))) => limiter.refund_grant(grant),
+            _ => {}
         }
     }
 

@@ -58,7 +58,7 @@ impl ConcurrencyLimiter {
         self.turns.pass_closed_loops(py)?;
         match blocking::wait(py, &self.budget(), permits, timeout_ns)? {
             Grant::Permits(raw) => Ok(raw),
-            Grant::Tokens => unreachable!("permits are lent here"),
+            Grant::Tokens(_) => unreachable!("permits are lent here"),
         }
     }
 

@@ -185,6 +185,30 @@ def test_l2_a_grant_that_loses_to_the_cancel_goes_to_the_next(later):
     asyncio.run(main())
 
 
+def test_l2_tokens_that_lose_to_the_cancel_come_back_as_a_refund_would(clock):
+    async def main():
+        limiter = RateLimiter("10/s burst 10", clock=clock)
+        limiter.acquire(10)
+        [task] = await begun(limiter.acquire_async(5))
+        clock.advance(0.5)
+        assert limiter.peek().remaining == 0
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert limiter.peek().remaining == 5
+        [task] = await begun(limiter.acquire_async(6))
+        clock.advance(0.1)
+        clock.advance(0.2)
+        limiter.reset()
+        assert limiter.try_acquire(10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert limiter.peek().remaining == 0
+
+    asyncio.run(main())
+
+
 def test_a_timeout_of_the_limiter_tells_how_it_stood():
     async def main():
         limiter = ConcurrencyLimiter(1)
