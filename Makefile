@@ -209,7 +209,7 @@ KEYED := rust c cpp python node java
 # Whose driver knows quotas of single keys, keys refused most and hold times of keyed permits, too.
 KEYED_QUOTAS := rust c cpp python node java
 # Whose driver waits, reserves and closes, too.
-WAITING := rust node python
+WAITING := rust node python java
 # And for keys.
 KEYED_WAITING := rust
 test-conformance: $(if $(call has,rust),examples) $(BUILD_STAGES)

@@ -29,6 +29,7 @@ extern const natives concurrency_limiter_natives;
 extern const natives keys_natives;
 extern const natives keyed_rate_limiter_natives;
 extern const natives keyed_concurrency_limiter_natives;
+extern const natives waits_natives;
 
 /* The length of Java's arrays for error texts. */
 enum { ERROR_SIZE = 4096 };
@@ -81,6 +82,29 @@ tidegate_quota *take_quotas(JNIEnv *env, jlongArray parts, size_t *count_out);
 
 /* Hands a decision to Java, in the order of Decision's constructor, if the call was none of a mistake; returns its status. */
 jint hand_over_decision(JNIEnv *env, int32_t status, const tidegate_decision *decision, jlongArray figures_out);
+
+/* The order of the numbers that a permit is in Java: ConcurrencyLimiter. */
+enum { PERMIT_LIMITER_ID, PERMIT_COUNT, PERMIT_ACQUIRED_AT_NS, PERMIT_PROCESS, PERMIT_FIGURES };
+
+void permit_to_figures(const tidegate_permit *permit, jlong figures[PERMIT_FIGURES]);
+
+/* The order of the numbers that a wait is in Java: Wait. */
+enum { WAIT_NUMBER, WAIT_TICKET, WAIT_FIGURES };
+
+/* A number for the wait that this thread may be about to begin, which no other has: the user data of its callback. */
+uintptr_t next_wait(void);
+
+/* The callback of all waits: keeps what it is told until Java fetches it. */
+void keep_event(void *wait, int32_t status, const tidegate_permit *permit);
+
+/* Hands the wait to Java if the call began one; returns the call's status as answer() does. */
+jint hand_over_wait(JNIEnv *env, int32_t status, uint64_t ticket, jlongArray wait_out);
+
+/*
+ * The status of a call that may have told waits, marked if there is something for Java to fetch: Waits.after. All such
+ * native methods return by it.
+ */
+jint answer(int32_t status);
 
 /* Hands statistics to Java, in the order of the record Stats, if the call was a success; returns the call's status. */
 jint hand_over_stats(JNIEnv *env, int32_t status, const tidegate_stats *stats, jlongArray figures_out);

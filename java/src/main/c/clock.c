@@ -29,13 +29,13 @@ static jint now(JNIEnv *env, jobject self, jlong address, jlongArray now_out) {
 static jint advance(JNIEnv *env, jobject self, jlong address, jlong by_ns) {
     (void)env;
     (void)self;
-    return tidegate_clock_advance(at(address), (uint64_t)by_ns);
+    return answer(tidegate_clock_advance(at(address), (uint64_t)by_ns));
 }
 
 static jint set(JNIEnv *env, jobject self, jlong address, jlong to_ns) {
     (void)env;
     (void)self;
-    return tidegate_clock_set(at(address), (uint64_t)to_ns);
+    return answer(tidegate_clock_set(at(address), (uint64_t)to_ns));
 }
 
 static const JNINativeMethod CLOCK[] = {

@@ -2,21 +2,20 @@
 
 #include "border.h"
 
-/* The order of the numbers that a permit is in Java: ConcurrencyLimiter.PERMITS. */
-enum { FIGURE_LIMITER_ID, FIGURE_PERMITS, FIGURE_ACQUIRED_AT_NS, PERMIT_FIGURES };
-
 static const tidegate_concurrency_limiter *at(jlong address) {
     return (const tidegate_concurrency_limiter *)(intptr_t)address;
 }
 
-static jint create(JNIEnv *env, jclass self, jlong limit, jboolean track_hold_time, jlong clock, jlongArray created,
-                   jbyteArray error) {
+static jint create(JNIEnv *env, jclass self, jlong limit, jlong max_waiters, jboolean track_hold_time, jlong clock,
+                   jlongArray created, jbyteArray error) {
     (void)self;
     const tidegate_concurrency_limiter_options options = {
         .struct_size = sizeof options,
         .flags = (limit == 0 ? TIDEGATE_CONCURRENCY_LIMIT_ZERO : 0) |
-                 (track_hold_time ? TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME : 0),
+                 (track_hold_time ? TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME : 0) |
+                 (max_waiters == 0 ? TIDEGATE_CONCURRENCY_NO_WAITERS : 0),
         .limit = (uint64_t)limit,
+        .max_waiters = (uint64_t)max_waiters,
         .clock = (const tidegate_clock *)(intptr_t)clock,
     };
     tidegate_concurrency_limiter *limiter = NULL;
@@ -31,19 +30,54 @@ static void free_limiter(JNIEnv *env, jclass self, jlong address) {
     tidegate_concurrency_limiter_free((tidegate_concurrency_limiter *)(intptr_t)address);
 }
 
+static void hand_over_permit(JNIEnv *env, int32_t status, const tidegate_permit *permit, jlongArray figures_out) {
+    if (status == TIDEGATE_ALLOWED) {
+        jlong figures[PERMIT_FIGURES];
+        permit_to_figures(permit, figures);
+        (*env)->SetLongArrayRegion(env, figures_out, 0, PERMIT_FIGURES, figures);
+    }
+}
+
 static jint try_acquire(JNIEnv *env, jobject self, jlong address, jlong permits, jlongArray figures_out) {
     (void)self;
     tidegate_permit permit;
     int32_t status = tidegate_concurrency_limiter_try_acquire(at(address), (uint64_t)permits, &permit);
-    if (status == TIDEGATE_ALLOWED) {
-        const jlong figures[PERMIT_FIGURES] = {
-            [FIGURE_LIMITER_ID] = (jlong)permit.limiter_id,
-            [FIGURE_PERMITS] = (jlong)permit.permits,
-            [FIGURE_ACQUIRED_AT_NS] = (jlong)permit.acquired_at_ns,
-        };
-        (*env)->SetLongArrayRegion(env, figures_out, 0, PERMIT_FIGURES, figures);
-    }
+    hand_over_permit(env, status, &permit, figures_out);
     return status;
+}
+
+/* `figures_out` receives the permit, or the wait that was begun. */
+static jint acquire(JNIEnv *env, jobject self, jlong address, jlong permits, jlong timeout_ns, jlongArray figures_out) {
+    (void)self;
+    tidegate_permit permit;
+    uint64_t ticket = 0;
+    uint64_t wake_after_ns = 0;
+    int32_t status = tidegate_concurrency_limiter_acquire_async(at(address), (uint64_t)permits, (uint64_t)timeout_ns,
+                                                                keep_event, (void *)next_wait(), &permit, &ticket,
+                                                                &wake_after_ns);
+    hand_over_permit(env, status, &permit, figures_out);
+    return hand_over_wait(env, status, ticket, figures_out);
+}
+
+static jint poll(JNIEnv *env, jobject self, jlong address, jlong ticket, jlongArray wake_after_out) {
+    (void)self;
+    uint64_t wake_after_ns = TIDEGATE_NEVER_NS;
+    int32_t status = tidegate_concurrency_limiter_poll(at(address), (uint64_t)ticket, &wake_after_ns);
+    const jlong wake_after = figure(wake_after_ns);
+    (*env)->SetLongArrayRegion(env, wake_after_out, 0, 1, &wake_after);
+    return answer(status);
+}
+
+static jint cancel(JNIEnv *env, jobject self, jlong address, jlong ticket) {
+    (void)env;
+    (void)self;
+    return answer(tidegate_concurrency_limiter_cancel(at(address), (uint64_t)ticket));
+}
+
+static jint close_limiter(JNIEnv *env, jobject self, jlong address) {
+    (void)env;
+    (void)self;
+    return answer(tidegate_concurrency_limiter_close(at(address)));
 }
 
 static jint release(JNIEnv *env, jobject self, jlong address, jlongArray held, jboolean ok) {
@@ -51,17 +85,18 @@ static jint release(JNIEnv *env, jobject self, jlong address, jlongArray held, j
     jlong figures[PERMIT_FIGURES];
     (*env)->GetLongArrayRegion(env, held, 0, PERMIT_FIGURES, figures);
     tidegate_permit permit = {
-        .limiter_id = (uint64_t)figures[FIGURE_LIMITER_ID],
-        .permits = (uint64_t)figures[FIGURE_PERMITS],
-        .acquired_at_ns = (uint64_t)figures[FIGURE_ACQUIRED_AT_NS],
+        .limiter_id = (uint64_t)figures[PERMIT_LIMITER_ID],
+        .permits = (uint64_t)figures[PERMIT_COUNT],
+        .acquired_at_ns = (uint64_t)figures[PERMIT_ACQUIRED_AT_NS],
+        .process = (uint64_t)figures[PERMIT_PROCESS],
     };
-    return tidegate_concurrency_limiter_release(at(address), &permit, ok);
+    return answer(tidegate_concurrency_limiter_release(at(address), &permit, ok));
 }
 
 static jint set_limit(JNIEnv *env, jobject self, jlong address, jlong limit) {
     (void)env;
     (void)self;
-    return tidegate_concurrency_limiter_set_limit(at(address), (uint64_t)limit);
+    return answer(tidegate_concurrency_limiter_set_limit(at(address), (uint64_t)limit));
 }
 
 static jint limit(JNIEnv *env, jobject self, jlong address, jlongArray limit_out) {
@@ -85,6 +120,13 @@ static jint available(JNIEnv *env, jobject self, jlong address, jlongArray avail
     return hand_over(env, status, figure(available), available_out);
 }
 
+static jint waiting(JNIEnv *env, jobject self, jlong address, jlongArray waiting_out) {
+    (void)self;
+    uint64_t waiting = 0;
+    int32_t status = tidegate_concurrency_limiter_waiting(at(address), &waiting);
+    return hand_over(env, status, figure(waiting), waiting_out);
+}
+
 static jint stats(JNIEnv *env, jobject self, jlong address, jlongArray figures_out) {
     (void)self;
     tidegate_stats stats;
@@ -93,14 +135,19 @@ static jint stats(JNIEnv *env, jobject self, jlong address, jlongArray figures_o
 }
 
 static const JNINativeMethod CONCURRENCY_LIMITER[] = {
-    {"create0", "(JZJ[J[B)I", (void *)create},
+    {"create0", "(JJZJ[J[B)I", (void *)create},
     {"free0", "(J)V", (void *)free_limiter},
     {"tryAcquire0", "(JJ[J)I", (void *)try_acquire},
+    {"acquire0", "(JJJ[J)I", (void *)acquire},
+    {"poll0", "(JJ[J)I", (void *)poll},
+    {"cancel0", "(JJ)I", (void *)cancel},
+    {"close0", "(J)I", (void *)close_limiter},
     {"release0", "(J[JZ)I", (void *)release},
     {"setLimit0", "(JJ)I", (void *)set_limit},
     {"limit0", "(J[J)I", (void *)limit},
     {"inFlight0", "(J[J)I", (void *)in_flight},
     {"available0", "(J[J)I", (void *)available},
+    {"waiting0", "(J[J)I", (void *)waiting},
     {"stats0", "(J[J)I", (void *)stats},
 };
 const natives concurrency_limiter_natives = NATIVES(CONCURRENCY_LIMITER);

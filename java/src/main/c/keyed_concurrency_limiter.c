@@ -3,7 +3,7 @@
 #include "border.h"
 
 /* The order of the numbers that a permit is in Java; how many permits it holds is where it is in every permit. */
-enum { FIGURE_LIMITER_ID, FIGURE_PERMITS, FIGURE_KEY_HASH, FIGURE_KEY_HASH_REST, PERMIT_FIGURES };
+enum { FIGURE_LIMITER_ID, FIGURE_PERMITS, FIGURE_KEY_HASH, FIGURE_KEY_HASH_REST, KEYED_PERMIT_FIGURES };
 
 static const tidegate_keyed_concurrency_limiter *at(jlong address) {
     return (const tidegate_keyed_concurrency_limiter *)(intptr_t)address;
@@ -44,21 +44,21 @@ static jint try_acquire(JNIEnv *env, jobject self, jlong address, jbyteArray nam
                                                                     &permit);
     drop_key(env, name, &key);
     if (status == TIDEGATE_ALLOWED) {
-        const jlong figures[PERMIT_FIGURES] = {
+        const jlong figures[KEYED_PERMIT_FIGURES] = {
             [FIGURE_LIMITER_ID] = (jlong)permit.limiter_id,
             [FIGURE_PERMITS] = (jlong)permit.permits,
             [FIGURE_KEY_HASH] = (jlong)permit.key_hash[0],
             [FIGURE_KEY_HASH_REST] = (jlong)permit.key_hash[1],
         };
-        (*env)->SetLongArrayRegion(env, figures_out, 0, PERMIT_FIGURES, figures);
+        (*env)->SetLongArrayRegion(env, figures_out, 0, KEYED_PERMIT_FIGURES, figures);
     }
     return status;
 }
 
 static jint release(JNIEnv *env, jobject self, jlong address, jlongArray held, jboolean ok) {
     (void)self;
-    jlong figures[PERMIT_FIGURES];
-    (*env)->GetLongArrayRegion(env, held, 0, PERMIT_FIGURES, figures);
+    jlong figures[KEYED_PERMIT_FIGURES];
+    (*env)->GetLongArrayRegion(env, held, 0, KEYED_PERMIT_FIGURES, figures);
     tidegate_keyed_permit permit = {
         .limiter_id = (uint64_t)figures[FIGURE_LIMITER_ID],
         .permits = (uint64_t)figures[FIGURE_PERMITS],

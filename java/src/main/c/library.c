@@ -15,6 +15,7 @@ static const natives *const BOUND[] = {
     &concurrency_limiter_natives,
     &keyed_rate_limiter_natives,
     &keyed_concurrency_limiter_natives,
+    &waits_natives,
 };
 enum { BOUND_COUNT = sizeof BOUND / sizeof BOUND[0] };
 

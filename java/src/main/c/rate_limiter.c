@@ -4,11 +4,24 @@
 
 #include <stdlib.h>
 
+/* The order of the numbers that a reservation is in Java: Reservation. */
+enum {
+    FIGURE_RESERVED_COST,
+    FIGURE_DUE_NS,
+    FIGURE_WAIT_NS,
+    FIGURE_BEFORE,
+    FIGURE_AFTER,
+    FIGURE_RESETS,
+    FIGURE_OF_LIMITER,
+    RESERVATION_FIGURES
+};
+
 static const tidegate_rate_limiter *at(jlong address) {
     return (const tidegate_rate_limiter *)(intptr_t)address;
 }
 
-static jint create(JNIEnv *env, jclass self, jlongArray parts, jlong clock, jlongArray created, jbyteArray error) {
+static jint create(JNIEnv *env, jclass self, jlongArray parts, jlong max_waiters, jlong clock, jlongArray created,
+                   jbyteArray error) {
     (void)self;
     size_t count = 0;
     tidegate_quota *quotas = take_quotas(env, parts, &count);
@@ -17,7 +30,9 @@ static jint create(JNIEnv *env, jclass self, jlongArray parts, jlong clock, jlon
     }
     const tidegate_rate_limiter_options options = {
         .struct_size = sizeof options,
+        .flags = max_waiters == 0 ? TIDEGATE_RATE_NO_WAITERS : 0,
         .clock = (const tidegate_clock *)(intptr_t)clock,
+        .max_waiters = (uint64_t)max_waiters,
     };
     tidegate_rate_limiter *limiter = NULL;
     char message[ERROR_SIZE] = "";
@@ -36,6 +51,74 @@ static jint try_acquire(JNIEnv *env, jobject self, jlong address, jlong cost) {
     (void)env;
     (void)self;
     return tidegate_rate_limiter_try_acquire(at(address), (uint64_t)cost);
+}
+
+/* `wait_out` receives the wait if one was begun. */
+static jint acquire(JNIEnv *env, jobject self, jlong address, jlong cost, jlong timeout_ns, jlongArray wait_out) {
+    (void)self;
+    uint64_t ticket = 0;
+    uint64_t wake_after_ns = 0;
+    int32_t status = tidegate_rate_limiter_acquire_async(at(address), (uint64_t)cost, (uint64_t)timeout_ns, keep_event,
+                                                         (void *)next_wait(), &ticket, &wake_after_ns);
+    return hand_over_wait(env, status, ticket, wait_out);
+}
+
+static jint poll(JNIEnv *env, jobject self, jlong address, jlong ticket, jlongArray wake_after_out) {
+    (void)self;
+    uint64_t wake_after_ns = TIDEGATE_NEVER_NS;
+    int32_t status = tidegate_rate_limiter_poll(at(address), (uint64_t)ticket, &wake_after_ns);
+    const jlong wake_after = figure(wake_after_ns);
+    (*env)->SetLongArrayRegion(env, wake_after_out, 0, 1, &wake_after);
+    return answer(status);
+}
+
+static jint cancel(JNIEnv *env, jobject self, jlong address, jlong ticket) {
+    (void)env;
+    (void)self;
+    return answer(tidegate_rate_limiter_cancel(at(address), (uint64_t)ticket));
+}
+
+static jint reserve(JNIEnv *env, jobject self, jlong address, jlong cost, jlong max_wait_ns, jlongArray figures_out) {
+    (void)self;
+    tidegate_reservation reservation;
+    int32_t status =
+        tidegate_rate_limiter_reserve(at(address), (uint64_t)cost, (uint64_t)max_wait_ns, &reservation);
+    if (status == TIDEGATE_ALLOWED) {
+        const jlong figures[RESERVATION_FIGURES] = {
+            [FIGURE_RESERVED_COST] = (jlong)reservation.cost,
+            [FIGURE_DUE_NS] = (jlong)reservation.due_ns,
+            [FIGURE_WAIT_NS] = (jlong)reservation.wait_ns,
+            [FIGURE_BEFORE] = (jlong)reservation.before,
+            [FIGURE_AFTER] = (jlong)reservation.after,
+            [FIGURE_RESETS] = (jlong)reservation.reset_count,
+            [FIGURE_OF_LIMITER] = (jlong)reservation.limiter_id,
+        };
+        (*env)->SetLongArrayRegion(env, figures_out, 0, RESERVATION_FIGURES, figures);
+    }
+    return status;
+}
+
+static jint cancel_reservation(JNIEnv *env, jobject self, jlong address, jlongArray reserved) {
+    (void)self;
+    jlong figures[RESERVATION_FIGURES];
+    (*env)->GetLongArrayRegion(env, reserved, 0, RESERVATION_FIGURES, figures);
+    tidegate_reservation reservation = {
+        .limiter_id = (uint64_t)figures[FIGURE_OF_LIMITER],
+        .cost = (uint64_t)figures[FIGURE_RESERVED_COST],
+        .due_ns = (uint64_t)figures[FIGURE_DUE_NS],
+        .wait_ns = (uint64_t)figures[FIGURE_WAIT_NS],
+        .before = (uint64_t)figures[FIGURE_BEFORE],
+        .after = (uint64_t)figures[FIGURE_AFTER],
+        .reset_count = (uint64_t)figures[FIGURE_RESETS],
+    };
+    return answer(tidegate_rate_limiter_cancel_reservation(at(address), &reservation));
+}
+
+static jint waiting(JNIEnv *env, jobject self, jlong address, jlongArray waiting_out) {
+    (void)self;
+    uint64_t waiting = 0;
+    int32_t status = tidegate_rate_limiter_waiting(at(address), &waiting);
+    return hand_over(env, status, figure(waiting), waiting_out);
 }
 
 static jint decide(JNIEnv *env, jobject self, jlong address, jlong cost, jlongArray figures_out) {
@@ -63,13 +146,13 @@ static jint refund(JNIEnv *env, jobject self, jlong address, jlong limiter_id, j
         .granted_at_ns = (uint64_t)granted_at_ns,
         .reset_count = (uint64_t)reset_count,
     };
-    return tidegate_rate_limiter_refund(at(address), &decision);
+    return answer(tidegate_rate_limiter_refund(at(address), &decision));
 }
 
 static jint reset(JNIEnv *env, jobject self, jlong address) {
     (void)env;
     (void)self;
-    return tidegate_rate_limiter_reset(at(address));
+    return answer(tidegate_rate_limiter_reset(at(address)));
 }
 
 static jint reconfigure(JNIEnv *env, jobject self, jlong address, jlongArray parts, jbyteArray error) {
@@ -82,7 +165,7 @@ static jint reconfigure(JNIEnv *env, jobject self, jlong address, jlongArray par
     char message[ERROR_SIZE] = "";
     int32_t status = tidegate_rate_limiter_reconfigure(at(address), quotas, count, message, sizeof message);
     free(quotas);
-    return hand_over_error(env, status, message, error);
+    return answer(hand_over_error(env, status, message, error));
 }
 
 static jint quotas(JNIEnv *env, jobject self, jlong address, jlongArray quotas_out, jlongArray count_out) {
@@ -101,9 +184,15 @@ static jint stats(JNIEnv *env, jobject self, jlong address, jlongArray figures_o
 }
 
 static const JNINativeMethod RATE_LIMITER[] = {
-    {"create0", "([JJ[J[B)I", (void *)create},
+    {"create0", "([JJJ[J[B)I", (void *)create},
     {"free0", "(J)V", (void *)free_limiter},
     {"tryAcquire0", "(JJ)I", (void *)try_acquire},
+    {"acquire0", "(JJJ[J)I", (void *)acquire},
+    {"poll0", "(JJ[J)I", (void *)poll},
+    {"cancel0", "(JJ)I", (void *)cancel},
+    {"reserve0", "(JJJ[J)I", (void *)reserve},
+    {"cancelReservation0", "(J[J)I", (void *)cancel_reservation},
+    {"waiting0", "(J[J)I", (void *)waiting},
     {"decide0", "(JJ[J)I", (void *)decide},
     {"peek0", "(JJ[J)I", (void *)peek},
     {"refund0", "(JJJJJ)I", (void *)refund},

@@ -1,8 +1,10 @@
 package io.github.tidegate;
 
 import java.lang.ref.Reference;
+import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * Lends at most {@code limit} permits at once.
@@ -19,15 +21,14 @@ import java.util.concurrent.Callable;
  * <p>Every call may come from any thread at once, and a permit may be released on any thread.
  *
  * <p>A limiter need not be closed, nor be opened by {@code try (...)}: a {@link java.lang.ref.Cleaner} frees its memory once
- * neither it nor a permit of it is referred to. {@link #close()} only makes each later call an {@link IllegalStateException};
- * permits that are out can be released all the same.
+ * neither it nor a permit of it is referred to. {@link #close()} ends its lending, and the waits for it.
  */
 public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
     /** The largest limit: 2³¹−1. */
     public static final long MAX_LIMIT = Integer.MAX_VALUE;
 
     /** How many numbers a permit is across the native border. */
-    private static final int FIGURES = 3;
+    private static final int FIGURES = 4;
 
     static {
         NativeLibrary.require();
@@ -35,13 +36,15 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
     }
 
     private final long address;
+    private final Line line;
     private volatile boolean closed;
 
-    private ConcurrencyLimiter(long limit, boolean trackHoldTime, Clock clock) {
+    private ConcurrencyLimiter(long limit, long maxWaiters, boolean trackHoldTime, Clock clock) {
+        line = new PermitLine(clock);
         long[] created = new long[1];
         byte[] error = new byte[Status.ERROR_SIZE];
         try {
-            int code = create0(limit, trackHoldTime, clock == null ? 0 : clock.address, created, error);
+            int code = create0(limit, maxWaiters, trackHoldTime, clock == null ? 0 : clock.address, created, error);
             Status.check(code, error);
         } finally {
             Reference.reachabilityFence(clock);
@@ -75,7 +78,7 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
      * Takes one permit if it can be had now.
      *
      * @return the permit, or nothing if the caller must not go ahead
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public Optional<Permit> tryAcquire() {
         return tryAcquire(1);
@@ -87,10 +90,123 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
      * @param permits 1 to {@link RateLimiter#MAX_COST}
      * @return one Permit for all, or nothing if the caller must not go ahead
      * @throws ConfigException if the number is outside of that
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public Optional<Permit> tryAcquire(long permits) {
         return Optional.ofNullable(take(null, permits, false));
+    }
+
+    /**
+     * Takes one permit, waiting for its turn for as long as it takes.
+     *
+     * @throws InterruptedException if the thread is interrupted before; nothing is taken then
+     * @throws QueueFullException if as many wait as may
+     * @throws ClosedException if the limiter is closed, or is before its turn comes
+     */
+    public Permit acquire() throws InterruptedException {
+        return acquire(1, Nanos.FOR_EVER);
+    }
+
+    /** {@link #acquire(long, Duration)} without a timeout. */
+    public Permit acquire(long permits) throws InterruptedException {
+        return acquire(permits, Nanos.FOR_EVER);
+    }
+
+    /** {@link #acquire(long, Duration)} for one permit. */
+    public Permit acquire(Duration timeout) throws InterruptedException {
+        return acquire(1, timeout);
+    }
+
+    /**
+     * Takes permits, all at once, waiting for its turn for at most {@code timeout}. Whoever comes later waits behind, however little
+     * it asks for, and {@link #tryAcquire(long)} is refused meanwhile. A limit of 0 is a pause. The thread is parked in Java: a
+     * virtual one leaves its carrier.
+     *
+     * <pre>{@code
+     * try (Permit permit = limiter.acquire(1, Duration.ofMillis(250))) {
+     *     // at most as many as the limit are here at once
+     * } catch (TimedOutException late) {
+     *     log.warn(late.getMessage()); // timed_out after PT0.25S of PT0.25S: limit 4, 4 in flight, 2 waiting
+     * }
+     * }</pre>
+     *
+     * @param permits 1 to {@link RateLimiter#MAX_COST}
+     * @param timeout zero tries once, {@link Decision#NEVER} is none
+     * @return one Permit for all
+     * @throws InterruptedException if the thread is interrupted before; nothing is taken then
+     * @throws TimedOutException if it takes longer
+     * @throws QueueFullException if as many wait as may
+     * @throws ExceedsCapacityException if the limit is lower, or is lowered so meanwhile
+     * @throws ClosedException if the limiter is closed, or is before its turn comes
+     * @throws ConfigException if an argument is outside of what is allowed
+     */
+    public Permit acquire(long permits, Duration timeout) throws InterruptedException {
+        return acquire(permits, Nanos.unsigned("timeout", timeout));
+    }
+
+    private Permit acquire(long permits, long timeoutNanos) throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
+        Held held = new Held(this, figures());
+        int code = acquire0(address(), permits, timeoutNanos, held.figures);
+        boolean granted = code == 0 || code == Waits.TOLD; // Status.ALLOWED
+        try {
+            if (code != 0) {
+                line.await(Waits.after(code), permits, timeoutNanos, held.figures);
+                granted = true;
+            }
+            return new Permit(held);
+        } catch (Throwable failure) {
+            // As in take().
+            if (granted) {
+                try {
+                    held.release(false);
+                } catch (StackOverflowError full) {
+                    synchronized (owing) {
+                        held.next = owed;
+                        owed = held;
+                    }
+                }
+            }
+            throw failure;
+        }
+    }
+
+    /** {@link #acquireAsync(long, Duration)} for one permit, without a timeout. */
+    public CompletableFuture<Permit> acquireAsync() {
+        return acquireAsync(1, Decision.NEVER);
+    }
+
+    /** {@link #acquireAsync(long, Duration)} for one permit. */
+    public CompletableFuture<Permit> acquireAsync(Duration timeout) {
+        return acquireAsync(1, timeout);
+    }
+
+    /**
+     * {@link #acquire(long, Duration)} as a future, which needs no thread. Cancelling it, or completing it by other means, ends the
+     * wait, or gives the permits back if they were granted first. It is completed on the thread whose call does so: of who releases
+     * permits, changes the limit, or closes the limiter; of the common pool when it has timed out. What waited for it there should be
+     * short, or be asked for by {@code ...Async}.
+     *
+     * <pre>{@code
+     * limiter.acquireAsync(1, Duration.ofSeconds(2)).thenCompose(permit ->
+     *     client.sendAsync(request, handler).whenComplete((response, failure) -> permit.release(failure == null)));
+     * }</pre>
+     *
+     * @param permits 1 to {@link RateLimiter#MAX_COST}
+     * @param timeout zero tries once, {@link Decision#NEVER} is none
+     * @return a future that fails as {@code acquire} does
+     * @throws ConfigException if an argument is outside of what is allowed
+     */
+    public CompletableFuture<Permit> acquireAsync(long permits, Duration timeout) {
+        long timeoutNanos = Nanos.unsigned("timeout", timeout);
+        Held held = new Held(this, figures());
+        int code = Waits.after(acquire0(address(), permits, timeoutNanos, held.figures));
+        return line.future(code, permits, timeoutNanos, held.figures, () -> {
+            Permit permit = new Permit(held);
+            return new FutureWait.Granted<>(permit, () -> permit.release(false));
+        });
     }
 
     @Override
@@ -105,7 +221,16 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
 
     @Override
     int release(long[] figures, boolean ok) {
-        return release0(address, figures, ok);
+        int code = release0(address, figures, ok);
+        if (code < Waits.TOLD) {
+            return code;
+        }
+        try {
+            Waits.tell();
+        } catch (StackOverflowError | OutOfMemoryError later) {
+            // The next call tells them: this one has done what it was to do.
+        }
+        return code - Waits.TOLD;
     }
 
     /**
@@ -114,16 +239,13 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
      *
      * @param limit 0 to 2³¹−1
      * @throws ConfigException if it is outside of that; nothing changes then
-     * @throws IllegalStateException if the limiter is closed
      */
     public void setLimit(long limit) {
-        Status.check(setLimit0(address(), checkLimit(limit)));
+        Status.check(Waits.after(setLimit0(address(), checkLimit(limit))));
     }
 
     /**
      * The limit at the moment.
-     *
-     * @throws IllegalStateException if the limiter is closed
      */
     public long limit() {
         long[] limit = new long[1];
@@ -133,8 +255,6 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
 
     /**
      * How many permits are out at the moment.
-     *
-     * @throws IllegalStateException if the limiter is closed
      */
     public long inFlight() {
         long[] inFlight = new long[1];
@@ -143,9 +263,16 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
     }
 
     /**
+     * How many callers wait at the moment.
+     */
+    public long waiting() {
+        long[] waiting = new long[1];
+        Status.check(waiting0(address(), waiting));
+        return waiting[0];
+    }
+
+    /**
      * How many permits could be taken at the moment. Never negative, also where the limit was set below what is out.
-     *
-     * @throws IllegalStateException if the limiter is closed
      */
     public long available() {
         long[] available = new long[1];
@@ -155,8 +282,6 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
 
     /**
      * What was allowed, denied and released since the limiter was built, and how it stands.
-     *
-     * @throws IllegalStateException if the limiter is closed
      */
     public Stats stats() {
         address();
@@ -174,7 +299,7 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
      * Runs a task while it holds one permit.
      *
      * @throws RefusedException if there is none now
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public void run(Runnable task) {
         run(1, task);
@@ -187,7 +312,7 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
      * @throws RefusedException if there are not as many now
      * @throws ExceedsCapacityException if the limit is lower
      * @throws ConfigException if the number is outside of what is allowed
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public void run(long permits, Runnable task) {
         Mistake.nonNull("task", task, "a Runnable");
@@ -207,7 +332,7 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
      * @return what the task returns
      * @throws Exception what the task throws
      * @throws RefusedException if there is none now
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public <T> T call(Callable<T> task) throws Exception {
         return call(1, task);
@@ -222,7 +347,7 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
      * @throws RefusedException if there are not as many now
      * @throws ExceedsCapacityException if the limit is lower
      * @throws ConfigException if the number is outside of what is allowed
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public <T> T call(long permits, Callable<T> task) throws Exception {
         Mistake.nonNull("task", task, "a Callable");
@@ -252,12 +377,47 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
     }
 
     /**
-     * Makes each later call an {@link IllegalStateException}, but for the release of permits that are out. May be called at any
-     * time, from any thread, repeatedly.
+     * Lends nothing any more, for ever: who waits and who comes gets a {@link ClosedException}. Permits that are out can be released,
+     * and how the limiter stands can be read. May be called at any time, from any thread, repeatedly.
      */
     @Override
     public void close() {
         closed = true;
+        Status.check(Waits.after(close0(address)));
+    }
+
+    /** Those who wait for permits. */
+    private final class PermitLine extends Line {
+        PermitLine(Clock clock) {
+            super("permits", clock);
+        }
+
+        @Override
+        int poll(long ticket, long[] wakeAfterNanos) {
+            return Waits.after(poll0(address, ticket, wakeAfterNanos));
+        }
+
+        @Override
+        int cancel(long ticket) {
+            return Waits.after(cancel0(address, ticket));
+        }
+
+        @Override
+        boolean isClosed() {
+            return closed;
+        }
+
+        @Override
+        Refusal refusal(Status status, long elapsedNanos, long timeoutNanos) {
+            Stats standing = standing();
+            return new Refusal(
+                    status,
+                    Duration.ofNanos(elapsedNanos),
+                    Nanos.duration(timeoutNanos),
+                    standing.limit(),
+                    standing.inFlight(),
+                    standing.waiting());
+        }
     }
 
     /** The permits out and the limit, for people. */
@@ -272,9 +432,6 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
 
     /** Where the native limiter is. It stays there as long as this object is reachable, as it is during a native call on it. */
     private long address() {
-        if (closed) {
-            throw new IllegalStateException(Mistake.text("limiter", "one that is closed", "one that is open"));
-        }
         settle();
         return address;
     }
@@ -286,11 +443,23 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
     /** A limiter in the making. */
     public static final class Builder {
         private final long limit;
+        private long maxWaiters = RateLimiter.MAX_WAITERS;
         private boolean trackHoldTime;
         private Clock clock;
 
         private Builder(long limit) {
             this.limit = checkLimit(limit);
+        }
+
+        /**
+         * How many may wait at once.
+         *
+         * @param maxWaiters 0, for none, to {@link RateLimiter#MAX_WAITERS}, the default
+         * @throws ConfigException if it is outside of that
+         */
+        public Builder maxWaiters(long maxWaiters) {
+            this.maxWaiters = Mistake.within("maxWaiters", maxWaiters, 0, RateLimiter.MAX_WAITERS);
+            return this;
         }
 
         /** Whether to measure how long permits are held, which costs two clock readings for each. Not, by default. */
@@ -299,7 +468,7 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
             return this;
         }
 
-        /** Lets hold times go by a clock of the caller's: a {@link ManualClock}, in tests. */
+        /** Lets timeouts and hold times go by a clock of the caller's: a {@link ManualClock}, in tests. */
         public Builder clock(Clock clock) {
             this.clock = Mistake.nonNull("clock", clock, "a Clock");
             return this;
@@ -307,11 +476,12 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
 
         /** The limiter, with no permit out. */
         public ConcurrencyLimiter build() {
-            return new ConcurrencyLimiter(limit, trackHoldTime, clock);
+            return new ConcurrencyLimiter(limit, maxWaiters, trackHoldTime, clock);
         }
     }
 
-    private static native int create0(long limit, boolean trackHoldTime, long clock, long[] created, byte[] error);
+    private static native int create0(
+            long limit, long maxWaiters, boolean trackHoldTime, long clock, long[] created, byte[] error);
 
     private static native void free0(long address);
 
@@ -319,6 +489,16 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
     // then.
 
     private native int tryAcquire0(long address, long permits, long[] figures);
+
+    private native int acquire0(long address, long permits, long timeoutNanos, long[] figures);
+
+    private native int poll0(long address, long ticket, long[] wakeAfterNanos);
+
+    private native int cancel0(long address, long ticket);
+
+    private native int close0(long address);
+
+    private native int waiting0(long address, long[] waiting);
 
     private native int release0(long address, long[] figures, boolean ok);
 

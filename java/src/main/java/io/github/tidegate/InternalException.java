@@ -5,6 +5,6 @@ public final class InternalException extends TidegateException {
     private static final long serialVersionUID = 1;
 
     InternalException(String message) {
-        super(message, Status.PANIC);
+        super(message, Status.PANIC, null);
     }
 }

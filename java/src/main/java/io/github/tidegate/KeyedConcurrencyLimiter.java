@@ -23,7 +23,7 @@ import java.util.concurrent.Callable;
  * <p>Every call may come from any thread at once, and a permit may be released on any thread.
  *
  * <p>A limiter need not be closed, nor be opened by {@code try (...)}: a {@link java.lang.ref.Cleaner} frees its memory once
- * neither it nor a permit of it is referred to. {@link #close()} only makes each later call an {@link IllegalStateException};
+ * neither it nor a permit of it is referred to. {@link #close()} only makes each later call a {@link ClosedException};
  * permits that are out can be released all the same.
  */
 public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseable {
@@ -87,7 +87,7 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
      * @param permits 1 to {@link RateLimiter#MAX_COST}
      * @return one Permit for all, or nothing if the caller must not go ahead
      * @throws ConfigException if the number is outside of that
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public Optional<Permit> tryAcquire(String key, long permits) {
         return tryAcquire(Keys.bytes(key), permits);
@@ -102,7 +102,7 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
      * {@link #tryAcquire(String, long)} for a key of bytes.
      *
      * @throws ConfigException if the number is outside of what is allowed
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public Optional<Permit> tryAcquire(byte[] key, long permits) {
         return Optional.ofNullable(take(nonNull(key), permits, false));
@@ -136,7 +136,7 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
      * @throws RefusedException if there are not as many now, or no room for another key
      * @throws ExceedsCapacityException if the limit is lower
      * @throws ConfigException if the number is outside of what is allowed
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public void run(String key, long permits, Runnable task) {
         run(Keys.bytes(key), permits, task);
@@ -217,7 +217,7 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
      *
      * @param limit 0 to 2³¹−1
      * @throws ConfigException if it is outside of that; nothing changes then
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public void setLimit(long limit) {
         Status.check(setLimit0(address(), ConcurrencyLimiter.checkLimit(limit)));
@@ -226,7 +226,7 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
     /**
      * How many permits of each key may be out at the moment.
      *
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public long limit() {
         long[] limit = new long[1];
@@ -237,7 +237,7 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
     /**
      * How many permits of a key are out at the moment.
      *
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public long inFlight(String key) {
         return inFlight(Keys.bytes(key));
@@ -254,7 +254,7 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
      * How many permits of a key could be taken at the moment, if there is room for it. Never negative, also where the limit was
      * set below what is out.
      *
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public long available(String key) {
         return available(Keys.bytes(key));
@@ -270,7 +270,7 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
     /**
      * For how many keys with permits out there is room: {@code maxKeys}.
      *
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public long capacity() {
         address();
@@ -281,7 +281,7 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
      * What was allowed, denied and released since the limiter was built, over all keys, and how they stand: counted over the
      * whole table, in proportion to {@code maxKeys}. The limit is that of one key, {@code available} is 0.
      *
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public Stats stats() {
         long[] figures = new long[Stats.FIGURES];
@@ -290,7 +290,7 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
     }
 
     /**
-     * Makes each later call an {@link IllegalStateException}, but for the release of permits that are out. May be called at any
+     * Makes each later call a {@link ClosedException}, but for the release of permits that are out. May be called at any
      * time, from any thread, repeatedly.
      */
     @Override
@@ -316,7 +316,7 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
     /** Where the native limiter is. It stays there as long as this object is reachable, as it is during a native call on it. */
     private long address() {
         if (closed) {
-            throw new IllegalStateException(Mistake.text("limiter", "one that is closed", "one that is open"));
+            throw ClosedException.ofCall();
         }
         settle();
         return address;

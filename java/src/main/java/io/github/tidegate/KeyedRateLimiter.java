@@ -25,7 +25,7 @@ import java.util.concurrent.Callable;
  * just being undone.
  *
  * <p>A limiter need not be closed, nor be opened by {@code try (...)}: a {@link java.lang.ref.Cleaner} frees its memory once
- * nothing refers to it. {@link #close()} only makes each later call an {@link IllegalStateException}.
+ * nothing refers to it. {@link #close()} only makes each later call a {@link ClosedException}.
  */
 public final class KeyedRateLimiter extends QuotaLimiter {
     /** For how many keys there is room unless asked otherwise. */
@@ -142,7 +142,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      * @param cost 1 to {@link RateLimiter#MAX_COST} tokens
      * @return whether the work may go ahead
      * @throws ConfigException if the cost is outside of that
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public boolean tryAcquire(String key, long cost) {
         int size = Mistake.nonNull("key", key, Keys.ALLOWED).length();
@@ -167,7 +167,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      * {@link #tryAcquire(String, long)} for a key of bytes. Makes no object.
      *
      * @throws ConfigException if the cost is outside of what is allowed
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public boolean tryAcquire(byte[] key, long cost) {
         return Status.of(tryAcquire0(address(), nonNull(key), cost)).admits("cost", cost);
@@ -181,7 +181,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      * @param cost 1 to {@link RateLimiter#MAX_COST} tokens
      * @return for each key whether the work may go ahead
      * @throws ConfigException if the cost is outside of that; nothing is taken then
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public boolean[] tryAcquireMany(Collection<String> keys, long cost) {
         String[] texts = Mistake.nonNull("keys", keys, "strings or bytes").toArray(new String[0]);
@@ -197,7 +197,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      * {@link #tryAcquireMany(Collection, long)} for keys of bytes.
      *
      * @throws ConfigException if the cost is outside of what is allowed; nothing is taken then
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public boolean[] tryAcquireMany(byte[][] keys, long cost) {
         return tryAcquireAll(Keys.allBytes("keys", keys), cost);
@@ -232,7 +232,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      * @param key any text
      * @param cost 1 to {@link RateLimiter#MAX_COST} tokens
      * @throws ConfigException if the cost is outside of that
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public Decision decide(String key, long cost) {
         return decide(Keys.bytes(key), cost);
@@ -247,7 +247,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      * {@link #decide(String, long)} for a key of bytes.
      *
      * @throws ConfigException if the cost is outside of what is allowed
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public Decision decide(byte[] key, long cost) {
         long[] figures = new long[Decision.FIGURES];
@@ -265,7 +265,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      * @param key any text
      * @param cost 1 to {@link RateLimiter#MAX_COST} tokens
      * @throws ConfigException if the cost is outside of that
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public Decision peek(String key, long cost) {
         return peek(Keys.bytes(key), cost);
@@ -280,7 +280,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      * {@link #peek(String, long)} for a key of bytes.
      *
      * @throws ConfigException if the cost is outside of what is allowed
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public Decision peek(byte[] key, long cost) {
         long[] figures = new long[Decision.FIGURES];
@@ -324,7 +324,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
     /**
      * Makes everything of a key unspent again. Its decisions from before can no longer be refunded to any effect.
      *
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public void reset(String key) {
         reset(Keys.bytes(key));
@@ -333,7 +333,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
     /**
      * {@link #reset(String)} for a key of bytes.
      *
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public void reset(byte[] key) {
         Status.check(reset0(address(), nonNull(key)));
@@ -350,7 +350,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      * @param quotas as many as the limiter's, with the same algorithms and anchors
      * @throws ConfigException if they are not, a quota's parts don't go together, or as many keys as may have quotas of their
      *     own; nothing changes then
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public void setQuota(String key, Quota... quotas) {
         setQuota(Keys.bytes(key), quotas);
@@ -388,7 +388,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      * Gives a key the limiter's quotas again. What is used stays used, at most the limiter's burst; decisions of the key from
      * before can no longer be refunded to any effect. Nothing happens if it has no quotas of its own.
      *
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public void clearQuota(String key) {
         clearQuota(Keys.bytes(key));
@@ -405,7 +405,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      *
      * @param n 0 or more
      * @throws ConfigException if it is negative
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public List<DeniedKey> topDenied(int n) {
         int size = Math.min((int) Mistake.within("n", n, 0, Integer.MAX_VALUE), trackDenied);
@@ -419,7 +419,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
     /**
      * About how many keys owe something at the moment: exact up to a {@code maxKeys} of some 6,000, else from a sample.
      *
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public long size() {
         long[] size = new long[1];
@@ -430,7 +430,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
     /**
      * For how many keys that owe something at once there is room: {@code maxKeys}.
      *
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public long capacity() {
         address();
@@ -450,7 +450,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      * @throws RefusedException if not, with the figures
      * @throws ExceedsCapacityException if they never can be had
      * @throws ConfigException if the cost is outside of what is allowed
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public void run(String key, long cost, Runnable task) {
         run(Keys.bytes(key), cost, task);

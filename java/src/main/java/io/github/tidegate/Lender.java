@@ -2,9 +2,9 @@ package io.github.tidegate;
 
 /** A limiter that lends permits: how they are taken, and given back. */
 abstract sealed class Lender permits ConcurrencyLimiter, KeyedConcurrencyLimiter {
-    private final Object owing = new Object();
+    final Object owing = new Object();
     /** What was taken when the stack had no room left to give it back: the next call does. Changed under {@code owing}. */
-    private volatile Held owed;
+    volatile Held owed;
 
     /**
      * Takes permits if all can be had now; if not, throws the refusal or returns null.
@@ -43,6 +43,7 @@ abstract sealed class Lender permits ConcurrencyLimiter, KeyedConcurrencyLimiter
     /** Makes ready what a call needs: a class whose first use overflows the stack can never be used again. */
     static void requireClasses() {
         Permit.require();
+        Waits.require();
         Held.require();
         Status.of(0).admits("permits", 1);
     }

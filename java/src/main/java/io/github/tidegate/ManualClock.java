@@ -21,12 +21,12 @@ public final class ManualClock extends Clock {
     }
 
     /**
-     * Moves the clock on.
+     * Moves the clock on. Who is due or out of time by then is told so before this returns.
      *
      * @throws ConfigException if the duration is negative
      */
     public void advance(Duration by) {
-        Status.check(advance0(address, unsigned("by", by)));
+        Status.check(Waits.after(advance0(address, Nanos.unsigned("by", by))));
     }
 
     /**
@@ -36,7 +36,7 @@ public final class ManualClock extends Clock {
      */
     public void advanceNanos(long byNanos) {
         Mistake.within("byNanos", byNanos, 0, Long.MAX_VALUE);
-        Status.check(advance0(address, byNanos));
+        Status.check(Waits.after(advance0(address, byNanos)));
     }
 
     /**
@@ -47,7 +47,7 @@ public final class ManualClock extends Clock {
      * @throws ConfigException if it is negative
      */
     public void set(Duration to) {
-        Status.check(set0(address, unsigned("to", to)));
+        Status.check(Waits.after(set0(address, Nanos.unsigned("to", to))));
     }
 
     /**
@@ -57,21 +57,13 @@ public final class ManualClock extends Clock {
      */
     public void setNanos(long toNanos) {
         Mistake.within("toNanos", toNanos, 0, Long.MAX_VALUE);
-        Status.check(set0(address, toNanos));
+        Status.check(Waits.after(set0(address, toNanos)));
     }
 
     /** The clock's time. */
     @Override
     public String toString() {
         return "ManualClock(" + nowNanos() + " ns)";
-    }
-
-    private static long unsigned(String argument, Duration duration) {
-        String allowed = "a duration of zero or more";
-        if (Mistake.nonNull(argument, duration, allowed).isNegative()) {
-            throw Mistake.of(argument, duration, allowed);
-        }
-        return Nanos.unsigned(duration);
     }
 
     private native int advance0(long address, long byNanos);

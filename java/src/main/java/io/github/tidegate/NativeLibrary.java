@@ -31,7 +31,8 @@ final class NativeLibrary {
         RateLimiter.class,
         ConcurrencyLimiter.class,
         KeyedRateLimiter.class,
-        KeyedConcurrencyLimiter.class
+        KeyedConcurrencyLimiter.class,
+        Waits.class
     };
 
     static {

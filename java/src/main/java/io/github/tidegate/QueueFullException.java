@@ -4,7 +4,7 @@ package io.github.tidegate;
 public final class QueueFullException extends TidegateException {
     private static final long serialVersionUID = 1;
 
-    QueueFullException(String message) {
-        super(message, Status.QUEUE_FULL);
+    QueueFullException(String message, Refusal refusal) {
+        super(message, Status.QUEUE_FULL, refusal);
     }
 }

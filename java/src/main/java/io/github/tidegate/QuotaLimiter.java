@@ -21,7 +21,7 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateLimiter,
      *
      * @param quotas as many as before, with the same algorithms and anchors
      * @throws ConfigException if they are not, or a quota's parts don't go together; nothing changes then
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public final void reconfigure(Quota... quotas) {
         reconfigure(Quota.listOf(quotas));
@@ -32,11 +32,11 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateLimiter,
      *
      * @param quotas as for an array
      * @throws ConfigException as for an array
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public final void reconfigure(List<Quota> quotas) {
         byte[] error = new byte[Status.ERROR_SIZE];
-        Status.check(reconfigure0(address(), Quota.toParts(quotas), error), error);
+        Status.check(Waits.after(reconfigure0(address(), Quota.toParts(quotas), error)), error);
     }
 
     /**
@@ -45,7 +45,7 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateLimiter,
      * @param quotas one or several quotas
      * @param more the same
      * @throws ConfigException as for an array, or if a text isn't one of quotas
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public final void reconfigure(String quotas, String... more) {
         reconfigure(Quota.parseAll(quotas, more));
@@ -55,7 +55,7 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateLimiter,
      * The quotas, in the order of the list; with keys, those of each.
      *
      * @return the quotas
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public final List<Quota> quotas() {
         address();
@@ -63,7 +63,7 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateLimiter,
     }
 
     /** {@link #quotas()}, also of a limiter that was closed meanwhile. */
-    private List<Quota> current() {
+    final List<Quota> current() {
         long[] parts = new long[Quota.MAX_QUOTAS * Quota.PARTS];
         long[] count = new long[1];
         Status.check(quotas0(address, parts, count));
@@ -74,7 +74,7 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateLimiter,
      * What was allowed and denied since the limiter was built; with keys over all of them, with those that are live.
      *
      * @return the statistics
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public final Stats stats() {
         long[] figures = new long[Stats.FIGURES];
@@ -82,11 +82,22 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateLimiter,
         return Stats.of(figures);
     }
 
-    /** Makes each later call an {@link IllegalStateException}. May be called at any time, from any thread, repeatedly. */
+    /**
+     * Makes each later call a {@link ClosedException}, as which all waits end. May be called at any time, from any thread,
+     * repeatedly.
+     */
     @Override
     public final void close() {
         closed = true;
+        endWaits();
     }
+
+    final boolean isClosed() {
+        return closed;
+    }
+
+    /** Ends the waits of a limiter that is closed. */
+    void endWaits() {}
 
     /** The quotas for people, or that the limiter is closed. */
     final String text() {
@@ -111,8 +122,13 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateLimiter,
     /** Where the native limiter is. It stays there as long as this object is reachable, as it is during a native call on it. */
     final long address() {
         if (closed) {
-            throw new IllegalStateException(Mistake.text("limiter", "one that is closed", "one that is open"));
+            throw ClosedException.ofCall();
         }
+        return address;
+    }
+
+    /** {@link #address()}, also of a limiter that is closed. */
+    final long anyAddress() {
         return address;
     }
 

@@ -1,8 +1,10 @@
 package io.github.tidegate;
 
 import java.lang.ref.Reference;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * Decides whether work may go ahead, by one or several quotas that all must admit.
@@ -19,27 +21,33 @@ import java.util.concurrent.Callable;
  * just being undone.
  *
  * <p>A limiter need not be closed, nor be opened by {@code try (...)}: a {@link java.lang.ref.Cleaner} frees its memory once
- * nothing refers to it. {@link #close()} only makes each later call an {@link IllegalStateException}.
+ * nothing refers to it. {@link #close()} only makes each later call a {@link ClosedException}.
  */
 public final class RateLimiter extends QuotaLimiter {
     /** The largest cost, number of permits, limit or burst: 2⁵³−1. */
     public static final long MAX_COST = (1L << 53) - 1;
 
+    /** The largest {@code maxWaiters}: 2³²−2. */
+    public static final long MAX_WAITERS = (1L << 32) - 2;
+
     static {
         NativeLibrary.require();
     }
 
-    private RateLimiter(long[] quotas, Clock clock) {
-        super(create(quotas, clock));
+    private final Line line;
+
+    private RateLimiter(long[] quotas, long maxWaiters, Clock clock) {
+        super(create(quotas, maxWaiters, clock));
+        line = new RateLine(clock);
         long address = address();
         NativeLibrary.CLEANER.register(this, () -> free0(address));
     }
 
-    private static long create(long[] quotas, Clock clock) {
+    private static long create(long[] quotas, long maxWaiters, Clock clock) {
         long[] created = new long[1];
         byte[] error = new byte[Status.ERROR_SIZE];
         try {
-            Status.check(create0(quotas, clock == null ? 0 : clock.address, created, error), error);
+            Status.check(create0(quotas, maxWaiters, clock == null ? 0 : clock.address, created, error), error);
         } finally {
             Reference.reachabilityFence(clock);
         }
@@ -107,7 +115,7 @@ public final class RateLimiter extends QuotaLimiter {
      * Takes one token if it can be had now. Makes no object.
      *
      * @return whether the work may go ahead
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public boolean tryAcquire() {
         return tryAcquire(1);
@@ -119,16 +127,157 @@ public final class RateLimiter extends QuotaLimiter {
      * @param cost 1 to {@link #MAX_COST} tokens
      * @return whether the work may go ahead
      * @throws ConfigException if the cost is outside of that
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public boolean tryAcquire(long cost) {
         return Status.of(tryAcquire0(address(), cost)).admits("cost", cost);
     }
 
     /**
+     * Takes one token, waiting for its turn for as long as it takes.
+     *
+     * @throws InterruptedException if the thread is interrupted before; nothing is taken then
+     * @throws QueueFullException if as many wait as may
+     * @throws ClosedException if the limiter is closed, or is before its turn comes
+     */
+    public void acquire() throws InterruptedException {
+        acquire(1, Nanos.FOR_EVER);
+    }
+
+    /** {@link #acquire(long, Duration)} without a timeout. */
+    public void acquire(long cost) throws InterruptedException {
+        acquire(cost, Nanos.FOR_EVER);
+    }
+
+    /** {@link #acquire(long, Duration)} for one token. */
+    public void acquire(Duration timeout) throws InterruptedException {
+        acquire(1, timeout);
+    }
+
+    /**
+     * Takes {@code cost} tokens, all at once, waiting for its turn for at most {@code timeout}. First come, first served; they are
+     * charged when they are due, not before. A wait that would outlast its timeout does not begin. The thread is parked in Java: a
+     * virtual one leaves its carrier.
+     *
+     * <pre>{@code
+     * limiter.acquire(1, Duration.ofMillis(200)); // or else TimedOutException, at once if that is known
+     * }</pre>
+     *
+     * @param cost 1 to {@link #MAX_COST} tokens
+     * @param timeout zero tries once, {@link Decision#NEVER} is none
+     * @throws InterruptedException if the thread is interrupted before; nothing is taken then
+     * @throws TimedOutException if it would take longer
+     * @throws QueueFullException if as many wait as may
+     * @throws ExceedsCapacityException if they never can be had
+     * @throws ClosedException if the limiter is closed, or is before its turn comes
+     * @throws ConfigException if an argument is outside of what is allowed
+     */
+    public void acquire(long cost, Duration timeout) throws InterruptedException {
+        acquire(cost, Nanos.unsigned("timeout", timeout));
+    }
+
+    private void acquire(long cost, long timeoutNanos) throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
+        long[] figures = new long[Wait.FIGURES];
+        int code = Waits.after(acquire0(address(), cost, timeoutNanos, figures));
+        if (code != 0) { // Status.ALLOWED
+            line.await(code, cost, timeoutNanos, figures);
+        }
+    }
+
+    /** {@link #acquireAsync(long, Duration)} for one token, without a timeout. */
+    public CompletableFuture<Void> acquireAsync() {
+        return acquireAsync(1, Decision.NEVER);
+    }
+
+    /** {@link #acquireAsync(long, Duration)} for one token. */
+    public CompletableFuture<Void> acquireAsync(Duration timeout) {
+        return acquireAsync(1, timeout);
+    }
+
+    /**
+     * {@link #acquire(long, Duration)} as a future, which needs no thread. Cancelling it, or completing it by other means, ends the
+     * wait. It is completed on the thread whose call does so: of who resets or closes the limiter, or moves its manual clock; of the
+     * common pool when its time has come. What waited for it there should be short, or be asked for by {@code ...Async}.
+     *
+     * <pre>{@code
+     * limiter.acquireAsync(1, Duration.ofSeconds(2)).thenRunAsync(this::send);
+     * }</pre>
+     *
+     * @param cost 1 to {@link #MAX_COST} tokens
+     * @param timeout zero tries once, {@link Decision#NEVER} is none
+     * @return a future that fails as {@code acquire} does
+     * @throws ConfigException if an argument is outside of what is allowed
+     */
+    public CompletableFuture<Void> acquireAsync(long cost, Duration timeout) {
+        long timeoutNanos = Nanos.unsigned("timeout", timeout);
+        long[] figures = new long[Wait.FIGURES];
+        int code = isClosed() ? Status.CLOSED.code() : Waits.after(acquire0(anyAddress(), cost, timeoutNanos, figures));
+        // What is charged for who has left is spent, as for who was too slow to leave.
+        return line.future(code, cost, timeoutNanos, figures, () -> new FutureWait.Granted<>(null, () -> {}));
+    }
+
+    /**
+     * How many callers wait at the moment.
+     *
+     * @throws ClosedException if the limiter is closed
+     */
+    public long waiting() {
+        long[] waiting = new long[1];
+        Status.check(waiting0(address(), waiting));
+        return waiting[0];
+    }
+
+    /** {@link #reserve(long, Duration)}, due whenever it is. */
+    public Reservation reserve(long cost) {
+        return reserve(cost, Decision.NEVER);
+    }
+
+    /**
+     * Charges {@code cost} tokens now, to be used once they are due, if that is within {@code maxWait}: waiting for callers with a
+     * scheduler of their own.
+     *
+     * @param cost 1 to {@link #MAX_COST} tokens
+     * @param maxWait zero: only what can be used at once; {@link Decision#NEVER}: whenever it is
+     * @throws TimedOutException if they would be due later, or somebody waits
+     * @throws ExceedsCapacityException if they never can be had
+     * @throws UnsupportedOperationException if the limiter has several quotas, or one of another algorithm than {@link
+     *     Algorithm#GCRA}
+     * @throws ConfigException if an argument is outside of what is allowed
+     * @throws ClosedException if the limiter is closed
+     */
+    public Reservation reserve(long cost, Duration maxWait) {
+        long maxWaitNanos = Nanos.unsigned("maxWait", maxWait);
+        long[] figures = new long[Reservation.FIGURES];
+        Status status = Status.of(reserve0(address(), cost, maxWaitNanos, figures));
+        return switch (status) {
+            case ALLOWED -> new Reservation(this, figures);
+            case TIMED_OUT, EXCEEDS_CAPACITY -> throw line.failure(status, 0, maxWaitNanos);
+            case UNSUPPORTED ->
+                throw status.failure(Mistake.text("quota", Quota.text(current()), "to reserve: one quota, with gcra"));
+            default -> {
+                status.admits("cost", cost);
+                throw status.failure("");
+            }
+        };
+    }
+
+    /** Returns whether a reservation was credited. */
+    boolean cancelReservation(long[] figures) {
+        int code = Waits.after(cancelReservation0(address(), figures));
+        if (code == Status.TOO_LATE.code()) {
+            return false;
+        }
+        Status.check(code);
+        return true;
+    }
+
+    /**
      * Takes one token if it can be had now, and tells the figures.
      *
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public Decision decide() {
         return decide(1);
@@ -139,7 +288,7 @@ public final class RateLimiter extends QuotaLimiter {
      *
      * @param cost 1 to {@link #MAX_COST} tokens
      * @throws ConfigException if the cost is outside of that
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public Decision decide(long cost) {
         long[] figures = new long[Decision.FIGURES];
@@ -149,7 +298,7 @@ public final class RateLimiter extends QuotaLimiter {
     /**
      * What {@link #decide()} would answer now, spending nothing; {@code remaining} is what is unspent.
      *
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public Decision peek() {
         return peek(1);
@@ -160,7 +309,7 @@ public final class RateLimiter extends QuotaLimiter {
      *
      * @param cost 1 to {@link #MAX_COST} tokens
      * @throws ConfigException if the cost is outside of that
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public Decision peek(long cost) {
         long[] figures = new long[Decision.FIGURES];
@@ -180,24 +329,24 @@ public final class RateLimiter extends QuotaLimiter {
         decision.refund(
                 identity,
                 "one of another limiter",
-                () -> refund0(
-                        address, decision.limiterId, decision.cost, decision.grantedAtNanos, decision.resetCount));
+                () -> Waits.after(refund0(
+                        address, decision.limiterId, decision.cost, decision.grantedAtNanos, decision.resetCount)));
     }
 
     /**
      * Makes everything unspent again. Decisions from before can no longer be refunded to any effect.
      *
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public void reset() {
-        Status.check(reset0(address()));
+        Status.check(Waits.after(reset0(address())));
     }
 
     /**
      * Runs a task if one token can be had now.
      *
      * @throws RefusedException if not, with the figures
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public void run(Runnable task) {
         run(1, task);
@@ -210,7 +359,7 @@ public final class RateLimiter extends QuotaLimiter {
      * @throws RefusedException if not, with the figures
      * @throws ExceedsCapacityException if they never can be had
      * @throws ConfigException if the cost is outside of what is allowed
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public void run(long cost, Runnable task) {
         Mistake.nonNull("task", task, "a Runnable");
@@ -224,7 +373,7 @@ public final class RateLimiter extends QuotaLimiter {
      * @return what the task returns
      * @throws Exception what the task throws
      * @throws RefusedException if there is no token now, with the figures
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public <T> T call(Callable<T> task) throws Exception {
         return call(1, task);
@@ -239,7 +388,7 @@ public final class RateLimiter extends QuotaLimiter {
      * @throws RefusedException if there are not as many tokens now, with the figures
      * @throws ExceedsCapacityException if they never can be had
      * @throws ConfigException if the cost is outside of what is allowed
-     * @throws IllegalStateException if the limiter is closed
+     * @throws ClosedException if the limiter is closed
      */
     public <T> T call(long cost, Callable<T> task) throws Exception {
         Mistake.nonNull("task", task, "a Callable");
@@ -251,6 +400,46 @@ public final class RateLimiter extends QuotaLimiter {
         requireAllowed(decide(cost), cost);
     }
 
+    @Override
+    void endWaits() {
+        Waits.leaveAll(line);
+    }
+
+    /** Those who wait for tokens. */
+    private final class RateLine extends Line {
+        RateLine(Clock clock) {
+            super("cost", clock);
+        }
+
+        @Override
+        int poll(long ticket, long[] wakeAfterNanos) {
+            return Waits.after(poll0(anyAddress(), ticket, wakeAfterNanos));
+        }
+
+        @Override
+        int cancel(long ticket) {
+            return Waits.after(cancel0(anyAddress(), ticket));
+        }
+
+        @Override
+        boolean isClosed() {
+            return RateLimiter.this.isClosed();
+        }
+
+        @Override
+        Refusal refusal(Status status, long elapsedNanos, long timeoutNanos) {
+            long[] waiting = new long[1];
+            Status.check(waiting0(anyAddress(), waiting));
+            return new Refusal(
+                    status,
+                    Duration.ofNanos(elapsedNanos),
+                    Nanos.duration(timeoutNanos),
+                    current().get(0).limit(),
+                    0,
+                    waiting[0]);
+        }
+    }
+
     /** The quotas, for people. */
     @Override
     public String toString() {
@@ -260,10 +449,22 @@ public final class RateLimiter extends QuotaLimiter {
     /** A limiter in the making. */
     public static final class Builder {
         private final long[] quotas;
+        private long maxWaiters = MAX_WAITERS;
         private Clock clock;
 
         private Builder(List<Quota> quotas) {
             this.quotas = Quota.toParts(quotas);
+        }
+
+        /**
+         * How many may wait at once.
+         *
+         * @param maxWaiters 0, for none, to {@link #MAX_WAITERS}, the default
+         * @throws ConfigException if it is outside of that
+         */
+        public Builder maxWaiters(long maxWaiters) {
+            this.maxWaiters = Mistake.within("maxWaiters", maxWaiters, 0, MAX_WAITERS);
+            return this;
         }
 
         /** Lets the limiter go by a clock of the caller's: a {@link ManualClock}, in tests. */
@@ -278,11 +479,11 @@ public final class RateLimiter extends QuotaLimiter {
          * @throws ConfigException if a quota's parts don't go together
          */
         public RateLimiter build() {
-            return new RateLimiter(quotas, clock);
+            return new RateLimiter(quotas, maxWaiters, clock);
         }
     }
 
-    private static native int create0(long[] quotas, long clock, long[] created, byte[] error);
+    private static native int create0(long[] quotas, long maxWaiters, long clock, long[] created, byte[] error);
 
     private static native void free0(long address);
 
@@ -290,6 +491,18 @@ public final class RateLimiter extends QuotaLimiter {
     // then.
 
     private native int tryAcquire0(long address, long cost);
+
+    private native int acquire0(long address, long cost, long timeoutNanos, long[] wait);
+
+    private native int poll0(long address, long ticket, long[] wakeAfterNanos);
+
+    private native int cancel0(long address, long ticket);
+
+    private native int waiting0(long address, long[] waiting);
+
+    private native int reserve0(long address, long cost, long maxWaitNanos, long[] figures);
+
+    private native int cancelReservation0(long address, long[] figures);
 
     private native int decide0(long address, long cost, long[] figures);
 

@@ -13,7 +13,11 @@ public sealed class RefusedException extends TidegateException permits ExceedsCa
     private final transient Decision decision;
 
     RefusedException(String message, Status status, Decision decision) {
-        super(message, status);
+        this(message, status, decision, null);
+    }
+
+    RefusedException(String message, Status status, Decision decision, Refusal refusal) {
+        super(message, status, refusal);
         this.decision = decision;
     }
 

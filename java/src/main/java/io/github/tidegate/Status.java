@@ -118,8 +118,8 @@ public enum Status {
         return switch (this) {
             case ALLOWED -> true;
             case DENIED, EXCEEDS_CAPACITY, KEYS_FULL -> false;
+            case CLOSED -> throw ClosedException.ofCall();
             case TIMED_OUT,
-                    CLOSED,
                     QUEUE_FULL,
                     CANCELLED,
                     PENDING,
@@ -148,10 +148,10 @@ public enum Status {
     RuntimeException failure(String text) {
         return switch (this) {
             case DENIED, KEYS_FULL -> new RefusedException(text, this, null);
-            case EXCEEDS_CAPACITY -> new ExceedsCapacityException(text, null);
-            case TIMED_OUT -> new TimedOutException(text);
-            case CLOSED -> new ClosedException(text);
-            case QUEUE_FULL -> new QueueFullException(text);
+            case EXCEEDS_CAPACITY -> new ExceedsCapacityException(text, (Refusal) null);
+            case TIMED_OUT -> new TimedOutException(text, null);
+            case CLOSED -> new ClosedException(text, null);
+            case QUEUE_FULL -> new QueueFullException(text, null);
             case CANCELLED -> new CancellationException(text);
             case INVALID_OPTION, INVALID_KEY, INVALID_COST, INVALID_DECISION, INVALID_TICKET, INVALID_MEMORY ->
                 ConfigException.read(text);

@@ -4,7 +4,7 @@ package io.github.tidegate;
 public final class TimedOutException extends TidegateException {
     private static final long serialVersionUID = 1;
 
-    TimedOutException(String message) {
-        super(message, Status.TIMED_OUT);
+    TimedOutException(String message, Refusal refusal) {
+        super(message, Status.TIMED_OUT, refusal);
     }
 }

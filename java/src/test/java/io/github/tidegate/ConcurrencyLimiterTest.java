@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -186,27 +187,39 @@ class ConcurrencyLimiterTest {
         assertEquals(0, limiter.inFlight());
     }
 
-    static Stream<Runnable> callsOfAClosedLimiter() {
+    static Stream<Executable> callsThatAskForPermits() {
         ConcurrencyLimiter limiter = ConcurrencyLimiter.of(5);
         limiter.close();
         limiter.close();
         return Stream.of(
                 limiter::tryAcquire,
                 () -> limiter.tryAcquire(2),
-                () -> limiter.setLimit(3),
-                limiter::limit,
-                limiter::inFlight,
-                limiter::available,
-                limiter::stats,
+                () -> limiter.call(() -> ""),
                 () -> limiter.run(() -> {}));
     }
 
     @ParameterizedTest
-    @MethodSource("callsOfAClosedLimiter")
-    void everyCallOfAClosedLimiterIsAnError(Runnable call) {
+    @MethodSource("callsThatAskForPermits")
+    void aClosedLimiterLendsNothing(Executable call) {
         assertEquals(
                 "limiter: got one that is closed; allowed: one that is open",
-                assertThrows(IllegalStateException.class, call::run).getMessage());
+                assertThrows(ClosedException.class, call).getMessage());
+    }
+
+    @Test
+    void howAClosedLimiterStandsCanBeRead() {
+        ConcurrencyLimiter limiter = ConcurrencyLimiter.of(5);
+        Permit permit = limiter.tryAcquire(2).orElseThrow();
+        limiter.close();
+        limiter.setLimit(3);
+        assertEquals(3, limiter.limit());
+        assertEquals(2, limiter.inFlight());
+        assertEquals(0, limiter.available());
+        assertEquals(0, limiter.waiting());
+        assertThrows(ClosedException.class, limiter::tryAcquire);
+        permit.release();
+        assertEquals(0, limiter.stats().inFlight());
+        assertEquals(1, limiter.stats().denied());
     }
 
     @Test

@@ -15,18 +15,20 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /** Runs conformance scripts (docs/design.md, section 12) and prints their transcript. Arguments: the files. */
 public final class ConformanceDriver {
     /** The arguments that go by another name in Java. */
-    private static final Map<String, String> ARGUMENTS =
-            Map.of("maxKeys", "max_keys", "whenFull", "when_full", "trackDenied", "track_denied");
+    private static final Map<String, String> ARGUMENTS = Map.of(
+            "maxKeys", "max_keys", "whenFull", "when_full", "trackDenied", "track_denied", "maxWaiters", "max_waiters");
 
-    /** The fields of a limiter with keys, which may stand among those of its quotas. */
-    private static final Set<String> KEYED = Set.of("max_keys", "when_full", "track_denied");
+    /** The fields of a limiter, which may stand among those of its quotas. */
+    private static final Set<String> OF_LIMITER = Set.of("max_keys", "when_full", "track_denied", "max_waiters");
 
     private ConformanceDriver() {}
 
@@ -52,6 +54,7 @@ public final class ConformanceDriver {
                 out.print(line + "\n");
             } else if (!line.isEmpty() && !line.startsWith("#")) {
                 out.print(number + " " + script.answer(line.split(" +")) + "\n");
+                out.print(script.waits.settled(number));
             }
         }
         script.end();
@@ -72,12 +75,13 @@ public final class ConformanceDriver {
         private final Set<String> tracked = new HashSet<>();
 
         private final List<Permit> granted = new ArrayList<>();
+        private final ConformanceWaits waits = new ConformanceWaits((name, permit) -> keep(name, Optional.of(permit)));
 
         /** The answer to one command; a mistake that the library names is an answer too. */
         String answer(String[] words) {
             try {
                 return run(words);
-            } catch (IllegalArgumentException | IllegalStateException mistake) {
+            } catch (IllegalArgumentException | IllegalStateException | UnsupportedOperationException mistake) {
                 String text = String.valueOf(mistake.getMessage());
                 int colon = text.indexOf(": got ");
                 if (colon < 0) {
@@ -124,6 +128,22 @@ public final class ConformanceDriver {
                             .orElseThrow(() -> Mistake.of("permit", "one that was refused", "one that is held"))
                             .release(words.length == 2);
                 case "reset" -> tokens(words[1], options).reset();
+                case "wait" -> {
+                    return waits.begin(words[1], begin(words[2], options));
+                }
+                case "cancel" -> {
+                    return waits.cancel(words[1]);
+                }
+                case "close" -> known(concurrencies, words[1]).close();
+                case "waiting" -> {
+                    return "ok " + waiting(words[1]);
+                }
+                case "reserve" -> {
+                    return waits.reserve(known(rates, words[1]), options);
+                }
+                case "unreserve" -> {
+                    return waits.unreserve(known(rates, words[1]), words[2]);
+                }
                 case "quota" -> tokens(words[1], options).setQuota(quotas(words, 3));
                 case "clear" -> tokens(words[1], options).clearQuota();
                 case "top" -> {
@@ -151,7 +171,9 @@ public final class ConformanceDriver {
         private void buildRate(String[] words, Map<String, String> options) {
             List<Quota> quotas = quotas(words, 2);
             if (!options.containsKey("max_keys")) {
-                rates.put(words[1], RateLimiter.builder(quotas).clock(clock).build());
+                RateLimiter.Builder builder = RateLimiter.builder(quotas).clock(clock);
+                maxWaiters(options).ifPresent(builder::maxWaiters);
+                rates.put(words[1], builder.build());
                 return;
             }
             WhenFull whenFull = named(WhenFull.values(), options.getOrDefault("when_full", "evict"));
@@ -172,6 +194,7 @@ public final class ConformanceDriver {
                         name, builder.trackHoldTime(trackHoldTime).clock(clock).build());
             } else {
                 ConcurrencyLimiter.Builder builder = ConcurrencyLimiter.builder(limit);
+                maxWaiters(options).ifPresent(builder::maxWaiters);
                 concurrencies.put(
                         name, builder.trackHoldTime(trackHoldTime).clock(clock).build());
             }
@@ -186,12 +209,39 @@ public final class ConformanceDriver {
             if (rates.containsKey(name) || keyedRates.containsKey(name)) {
                 return tokens(name, options).tryAcquire(cost(options));
             }
-            Optional<Permit> permit = permits(name, options).tryAcquire(cost(options));
-            permit.ifPresent(granted::add);
-            if (options.containsKey("as")) {
-                permits.put(options.get("as"), permit);
-            }
+            Optional<Permit> permit = permit(name, options);
+            keep(options.get("as"), permit);
             return permit.isPresent();
+        }
+
+        private Optional<Permit> permit(String name, Map<String, String> options) {
+            try {
+                return permits(name, options).tryAcquire(cost(options));
+            } catch (ClosedException closed) {
+                return Optional.empty();
+            }
+        }
+
+        /** Keeps a permit, under a name if there is one. */
+        private void keep(String name, Optional<Permit> permit) {
+            permit.ifPresent(granted::add);
+            if (name != null) {
+                permits.put(name, permit);
+            }
+        }
+
+        private CompletableFuture<?> begin(String name, Map<String, String> options) {
+            Duration timeout = ConformanceWaits.duration(options, "timeout");
+            return rates.containsKey(name)
+                    ? rates.get(name).acquireAsync(cost(options), timeout)
+                    : known(concurrencies, name).acquireAsync(cost(options), timeout);
+        }
+
+        private String waiting(String name) {
+            Stats stats = rates.containsKey(name)
+                    ? rates.get(name).stats()
+                    : known(concurrencies, name).stats();
+            return "waiting=" + stats.waiting() + " timed_out=" + stats.timedOut() + " cancelled=" + stats.cancelled();
         }
 
         private String many(String name, Map<String, String> options) {
@@ -299,6 +349,12 @@ public final class ConformanceDriver {
                 : Keys.ip(address);
     }
 
+    private static OptionalLong maxWaiters(Map<String, String> options) {
+        return options.containsKey("max_waiters")
+                ? OptionalLong.of(Long.parseLong(options.get("max_waiters")))
+                : OptionalLong.empty();
+    }
+
     private static long cost(Map<String, String> options) {
         return Long.parseLong(options.getOrDefault("cost", "1"));
     }
@@ -309,7 +365,7 @@ public final class ConformanceDriver {
      */
     private static List<Quota> quotas(String[] words, int from) {
         List<String> fields = Arrays.stream(words, from, words.length)
-                .filter(word -> !KEYED.contains(word.split("=")[0]))
+                .filter(word -> !OF_LIMITER.contains(word.split("=")[0]))
                 .toList();
         if (fields.get(0).startsWith("text=")) {
             return Quota.parseList(text(fields.get(0).substring("text=".length())));

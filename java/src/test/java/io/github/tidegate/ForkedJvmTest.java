@@ -3,10 +3,13 @@ package io.github.tidegate;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -22,6 +25,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** What needs a process of its own: other JDKs, panics, logs, the temporary folder. */
 class ForkedJvmTest {
     private static final String EVERYTHING = "ManualClock(2000000000 ns) true 5 [6/s, 60/min] 2 4 2 2\n1 true\n"
+            + "true 1 2\ntrue true true 1\n"
             + "true true true 0 KeyedRateLimiter(6/s; 60/min, 10 keys) 2 4 KeyedConcurrencyLimiter(4 each, 100000 keys) 2 2 [DeniedKey(bob, 1)]\n1\n";
 
     /** The JDK that runs this test, and all from 17 on that a Linux distribution has laid beside it. */
@@ -104,12 +108,38 @@ class ForkedJvmTest {
         assertEquals(new Jvm.Result(0, EVERYTHING, ""), Jvm.run(home, List.of("-jar", jar.toString(), "everything")));
     }
 
+    /** On the newest JDK that is there; before 21 there are none. */
+    @Test
+    void virtualThreadsThatWaitLeaveTheirOnlyCarrierToOthers() throws Exception {
+        Path newest = jdks().max(Comparator.comparing(ForkedJvmTest::versionOf)).orElseThrow();
+        assumeTrue(versionOf(newest) >= 21, "virtual threads are tested on a JDK from 21 on, and there is none");
+        Jvm.Result result = Jvm.run(
+                newest,
+                joined(
+                        Jvm.nativeAccess(versionOf(newest), "ALL-UNNAMED"),
+                        "-Djdk.virtualThreadScheduler.parallelism=1",
+                        "-Djdk.virtualThreadScheduler.maxPoolSize=1",
+                        "-cp",
+                        Project.CLASSES + ":" + Project.TEST_CLASSES,
+                        "io.github.tidegate.Probe",
+                        "virtual"));
+        assertEquals(new Jvm.Result(0, "200 2 2 0 200\n", ""), result);
+    }
+
+    private static int versionOf(Path home) {
+        try {
+            return version(home);
+        } catch (IOException unreadable) {
+            throw new UncheckedIOException(unreadable);
+        }
+    }
+
     @Test
     void aPanicBecomesAnExceptionAndTheLimiterGoesOn() throws Exception {
         Path library = Project.ROOT.resolve("build/test-panic/java/libtidegate_jni.so");
         assertTrue(Files.exists(library), library + " is missing: make build-test-panic");
         Jvm.Result result = Jvm.run("-Dtidegate.library.path=" + library, "io.github.tidegate.Probe", "panic");
-        assertEquals("panic\n".repeat(19) + "true true true true\n", result.out());
+        assertEquals("panic\n".repeat(22) + "true true true true\n", result.out());
         assertEquals(0, result.exitCode(), result.err());
         assertTrue(result.jniClean(), result.err());
     }

@@ -1,25 +1,31 @@
 package io.github.tidegate;
 
+import java.lang.reflect.Method;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Programs for JVMs of their own. Each prints what it saw. */
 final class Probe {
     private Probe() {}
 
-    public static void main(String[] arguments) throws InterruptedException {
+    public static void main(String[] arguments) throws Exception {
         switch (arguments[0]) {
             case "everything" -> everything();
             case "panic" -> panic();
             case "drop" -> drop();
+            case "virtual" -> virtualThreads();
             case "files" -> System.out.println(RateLimiter.of("1/s").tryAcquire());
             default -> throw new IllegalArgumentException(arguments[0]);
         }
     }
 
     /** Calls each native method. */
-    private static void everything() {
+    private static void everything() throws Exception {
         ManualClock clock = new ManualClock();
         clock.set(Duration.ofSeconds(1));
         clock.advance(Duration.ofSeconds(1));
@@ -38,7 +44,63 @@ final class Probe {
         permit.release();
         System.out.println(
                 concurrency.stats().releasedOk() + " " + (Clock.monotonic().nowNanos() > 0));
+        everythingThatWaits(clock);
         everythingWithKeys(clock);
+    }
+
+    private static void everythingThatWaits(ManualClock clock) throws Exception {
+        RateLimiter rate = RateLimiter.builder("1/s").maxWaiters(9).clock(clock).build();
+        rate.acquire();
+        boolean credited = rate.reserve(1).cancel();
+        CompletableFuture<Void> tokens = rate.acquireAsync();
+        CompletableFuture<Void> left = rate.acquireAsync();
+        left.cancel(true);
+        ConcurrencyLimiter concurrency =
+                ConcurrencyLimiter.builder(1).maxWaiters(9).clock(clock).build();
+        Permit permit = concurrency.acquire();
+        CompletableFuture<Permit> permits = concurrency.acquireAsync();
+        CompletableFuture<Permit> late = concurrency.acquireAsync(Duration.ofSeconds(1));
+        System.out.println(credited + " " + rate.waiting() + " " + concurrency.waiting());
+        clock.advance(Duration.ofSeconds(1));
+        permit.release();
+        permits.get().release();
+        CompletableFuture<Permit> closed = concurrency.acquireAsync(2, Decision.NEVER);
+        concurrency.close();
+        System.out.println(tokens.isDone() + " " + late.isCompletedExceptionally() + " "
+                + closed.isCompletedExceptionally() + " " + concurrency.stats().timedOut());
+    }
+
+    /**
+     * Two hundred virtual threads on one carrier: whoever waited on it instead of leaving it would keep all others from going on.
+     * Called by reflection, which older versions compile too.
+     */
+    private static void virtualThreads() throws Exception {
+        ConcurrencyLimiter concurrency = ConcurrencyLimiter.of(2);
+        RateLimiter rate = RateLimiter.of("10000/s burst 1");
+        AtomicInteger done = new AtomicInteger();
+        AtomicInteger inside = new AtomicInteger();
+        AtomicInteger peak = new AtomicInteger();
+        Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
+        List<Thread> threads = new ArrayList<>();
+        for (int number = 0; number < 200; number++) {
+            threads.add((Thread) start.invoke(null, (Runnable) () -> {
+                try (Permit permit = concurrency.acquire(1, Duration.ofMinutes(1))) {
+                    peak.accumulateAndGet(inside.addAndGet((int) permit.permits()), Math::max);
+                    rate.acquire();
+                    // Holds the permit while another thread has the carrier.
+                    Thread.sleep(1);
+                    inside.decrementAndGet();
+                    done.incrementAndGet();
+                } catch (InterruptedException never) {
+                    throw new IllegalStateException(never);
+                }
+            }));
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        System.out.println(done + " " + peak + " " + concurrency.available() + " " + concurrency.waiting() + " "
+                + rate.stats().allowed());
     }
 
     private static void everythingWithKeys(Clock clock) {
@@ -83,6 +145,9 @@ final class Probe {
             () -> rate.decide(trigger),
             () -> rate.peek(trigger),
             () -> rate.run(trigger, () -> System.out.println("ran")),
+            () -> rate.acquireAsync(trigger, Duration.ZERO),
+            () -> rate.reserve(trigger),
+            () -> concurrency.acquireAsync(trigger, Duration.ZERO),
             () -> concurrency.tryAcquire(trigger),
             () -> concurrency.run(trigger, () -> System.out.println("ran")),
             () -> KeyedRateLimiter.of("5/s;test-panic"),

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
@@ -73,6 +74,38 @@ class StackOverflowTest {
     void anAcquireThatOverflowsTheStackKeepsNoPermit() throws InterruptedException {
         ConcurrencyLimiter limiter = ConcurrencyLimiter.of(ConcurrencyLimiter.MAX_LIMIT);
         acquire(limiter::tryAcquire, limiter::stats);
+    }
+
+    @Test
+    void anAcquireThatMayWaitAndOverflowsTheStackKeepsNoPermit() throws InterruptedException {
+        ConcurrencyLimiter limiter = ConcurrencyLimiter.of(ConcurrencyLimiter.MAX_LIMIT);
+        Supplier<Optional<Permit>> acquire = () -> {
+            try {
+                return Optional.of(limiter.acquire());
+            } catch (InterruptedException never) {
+                throw new IllegalStateException(never);
+            }
+        };
+        acquire(acquire, limiter::stats);
+    }
+
+    /** Who waits is told by the thread's next call at the latest. */
+    @Test
+    void aReleaseThatOverflowsTheStackHandsThePermitOverAllTheSame() throws InterruptedException {
+        ConcurrencyLimiter limiter = ConcurrencyLimiter.of(1);
+        onASmallStack(() -> {
+            for (int round = 0; round < ROUNDS; round++) {
+                Permit permit = limiter.tryAcquire().orElseThrow();
+                CompletableFuture<Permit> next = limiter.acquireAsync();
+                fromDepth(round % 64, 0, permit::close);
+                limiter.setLimit(1);
+                assertTrue(next.isDone(), "round " + round);
+                next.join().release();
+            }
+        });
+        assertEquals(0, limiter.waiting());
+        assertEquals(1, limiter.available());
+        assertEquals(2 * ROUNDS, limiter.stats().allowed());
     }
 
     @Test

@@ -88,6 +88,9 @@ class StatusTest {
         assertEquals(all.get("MAX_QUOTAS"), Quota.MAX_QUOTAS);
         assertEquals(all.get("MAX_KEYS"), KeyedRateLimiter.MAX_KEYS);
         assertEquals(all.get("DEFAULT_MAX_KEYS"), KeyedRateLimiter.DEFAULT_MAX_KEYS);
+        assertEquals(all.get("MAX_TRACK_DENIED"), KeyedRateLimiter.MAX_TRACK_DENIED);
+        assertEquals(all.get("DENIED_KEY_SIZE"), DeniedKey.NAME_SIZE);
+        assertEquals(all.get("MAX_WAITERS"), RateLimiter.MAX_WAITERS);
     }
 
     @ParameterizedTest
@@ -103,7 +106,6 @@ class StatusTest {
         "KEYS_FULL, io.github.tidegate.RefusedException",
         "EXCEEDS_CAPACITY, io.github.tidegate.ExceedsCapacityException",
         "TIMED_OUT, io.github.tidegate.TimedOutException",
-        "CLOSED, io.github.tidegate.ClosedException",
         "QUEUE_FULL, io.github.tidegate.QueueFullException",
         "PANIC, io.github.tidegate.InternalException",
     })
@@ -148,6 +150,8 @@ class StatusTest {
 
     @Test
     void otherMistakesAreWhatJavaCallsThem() {
+        assertInstanceOf(ClosedException.class, Status.CLOSED.failure("text"));
+        assertInstanceOf(IllegalStateException.class, Status.CLOSED.failure("text"));
         assertInstanceOf(IllegalStateException.class, Status.INVALID_PERMIT.failure("text"));
         assertInstanceOf(IllegalStateException.class, Status.FORKED.failure("text"));
         assertInstanceOf(UnsupportedOperationException.class, Status.UNSUPPORTED.failure("text"));

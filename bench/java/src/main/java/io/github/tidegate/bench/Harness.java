@@ -15,6 +15,8 @@ final class Harness {
     /** More than any loop here can spend in a second. */
     static final int PLENTY = 1_000_000_000;
 
+    private static final String ACQUIRE = "acquire + release";
+
     private Harness() {}
 
     public static void main(String[] arguments) throws InterruptedException {
@@ -23,6 +25,7 @@ final class Harness {
         rate();
         KeyedBudgets.run();
         concurrency();
+        waiting();
         CounterRace.run();
     }
 
@@ -116,5 +119,44 @@ final class Harness {
             return admitted;
         });
         Rounds.together("concurrency try_acquire + release", true, List.of(ours, theirs));
+    }
+
+    /** What may wait, where it need not. */
+    private static void waiting() {
+        ConcurrencyLimiter limiter = ConcurrencyLimiter.of(10);
+        Subject ours = new Subject("tidegate", TIDEGATE, calls -> {
+            for (int call = 0; call < calls; call++) {
+                try {
+                    limiter.acquire().release();
+                } catch (InterruptedException interrupted) {
+                    throw new IllegalStateException(interrupted);
+                }
+            }
+            return calls;
+        });
+        Semaphore semaphore = new Semaphore(10);
+        Subject theirs = new Subject("j.u.c. Semaphore", System.getProperty("java.version"), calls -> {
+            for (int call = 0; call < calls; call++) {
+                try {
+                    semaphore.acquire();
+                } catch (InterruptedException interrupted) {
+                    throw new IllegalStateException(interrupted);
+                }
+                semaphore.release();
+            }
+            return calls;
+        });
+        // One that the compiler knows no better way for, and that has next to nothing to do.
+        Object unlocked = new Object();
+        Subject border = new Subject("two native calls of the JDK's", System.getProperty("java.version"), calls -> {
+            int free = 0;
+            for (int call = 0; call < calls; call++) {
+                if (!Thread.holdsLock(unlocked) & !Thread.holdsLock(unlocked)) {
+                    free++;
+                }
+            }
+            return free;
+        });
+        Rounds.together(ACQUIRE, true, List.of(ours, theirs, border));
     }
 }

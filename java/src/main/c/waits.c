@@ -1,0 +1,101 @@
+/*
+ * What callbacks told of waits, kept until the native method that they ran in has returned: Java then fetches it, on the same
+ * thread. So no callback calls into the JVM.
+ */
+
+#include "border.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Added to a status to say that there is something to fetch: Waits.TOLD. */
+enum { TOLD = 256 };
+
+/* The order of the numbers that an event is in Java: Waits.tell. */
+enum { EVENT_WAIT, EVENT_STATUS, EVENT_PERMIT, EVENT_FIGURES = EVENT_PERMIT + PERMIT_FIGURES };
+
+typedef struct event {
+    struct event *next;
+    jlong figures[EVENT_FIGURES];
+} event;
+
+/* The events of this thread, the oldest first. */
+static _Thread_local struct {
+    event *first;
+    event *last;
+} told;
+
+jint answer(int32_t status) {
+    return told.first == NULL ? status : status + TOLD;
+}
+
+/* Where threads take the numbers of waits from, many at a time so that they don't meet here. */
+static atomic_uintptr_t numbers_taken;
+enum { NUMBERS_AT_ONCE = 1 << 16 };
+
+static _Thread_local struct {
+    uintptr_t next;
+    uintptr_t end;
+} numbers;
+
+uintptr_t next_wait(void) {
+    if (numbers.next == numbers.end) {
+        /* Relaxed: they need only differ. */
+        numbers.next = atomic_fetch_add_explicit(&numbers_taken, NUMBERS_AT_ONCE, memory_order_relaxed);
+        numbers.end = numbers.next + NUMBERS_AT_ONCE;
+    }
+    return numbers.next;
+}
+
+jint hand_over_wait(JNIEnv *env, int32_t status, uint64_t ticket, jlongArray wait_out) {
+    if (status == TIDEGATE_PENDING) {
+        const jlong figures[WAIT_FIGURES] = {[WAIT_NUMBER] = (jlong)numbers.next++, [WAIT_TICKET] = (jlong)ticket};
+        (*env)->SetLongArrayRegion(env, wait_out, 0, WAIT_FIGURES, figures);
+    }
+    return answer(status);
+}
+
+void permit_to_figures(const tidegate_permit *permit, jlong figures[PERMIT_FIGURES]) {
+    figures[PERMIT_LIMITER_ID] = (jlong)permit->limiter_id;
+    figures[PERMIT_COUNT] = (jlong)permit->permits;
+    figures[PERMIT_ACQUIRED_AT_NS] = (jlong)permit->acquired_at_ns;
+    figures[PERMIT_PROCESS] = (jlong)permit->process;
+}
+
+void keep_event(void *wait, int32_t status, const tidegate_permit *permit) {
+    event *kept = calloc(1, sizeof *kept);
+    if (kept == NULL) {
+        /* As the library does where it has no memory to go on: whoever waits would never hear of it. */
+        abort();
+    }
+    kept->figures[EVENT_WAIT] = (jlong)(uintptr_t)wait;
+    kept->figures[EVENT_STATUS] = status;
+    if (permit != NULL) {
+        permit_to_figures(permit, kept->figures + EVENT_PERMIT);
+    }
+    if (told.first == NULL) {
+        told.first = kept;
+    } else {
+        told.last->next = kept;
+    }
+    told.last = kept;
+}
+
+/* Fetches as many events as there is room for; returns how many. */
+static jint fetch(JNIEnv *env, jclass self, jlongArray events_out) {
+    (void)self;
+    jsize room = (*env)->GetArrayLength(env, events_out) / EVENT_FIGURES;
+    jsize count = 0;
+    while (told.first != NULL && count < room) {
+        event *first = told.first;
+        (*env)->SetLongArrayRegion(env, events_out, count++ * EVENT_FIGURES, EVENT_FIGURES, first->figures);
+        told.first = first->next;
+        free(first);
+    }
+    return count;
+}
+
+static const JNINativeMethod WAITS[] = {
+    {"fetch0", "([J)I", (void *)fetch},
+};
+const natives waits_natives = NATIVES(WAITS);

@@ -1,0 +1,108 @@
+package io.github.tidegate;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
+
+/** Those who wait for one limiter, and the native calls by which they do; what a call tells of waits is dealt with when it returns. */
+abstract class Line {
+    private final String argument;
+    /** Null if the limiter goes by real time. */
+    private final ManualClock manual;
+
+    /**
+     * @param argument what is waited for, as the argument of calls: cost or permits
+     * @param clock the limiter's, or null
+     */
+    Line(String argument, Clock clock) {
+        this.argument = argument;
+        manual = clock instanceof ManualClock given ? given : null;
+    }
+
+    /** Looks at a wait; writes after how many nanoseconds to do so again. Returns the status's code. */
+    abstract int poll(long ticket, long[] wakeAfterNanos);
+
+    /** Ends a wait; returns the status's code. */
+    abstract int cancel(long ticket);
+
+    abstract boolean isClosed();
+
+    /** How the limiter stands. */
+    abstract Refusal refusal(Status status, long elapsedNanos, long timeoutNanos);
+
+    final long nowNanos() {
+        return manual == null ? System.nanoTime() : manual.nowNanos();
+    }
+
+    /** Who moves a manual clock tells all whose time has come. */
+    final boolean hasTimers() {
+        return manual == null;
+    }
+
+    /**
+     * Waits on this thread until there is what was asked for, if the call that asked did not get it at once.
+     *
+     * @param code what that call answered
+     * @param amount what was asked for
+     * @param figures what it wrote: the wait, or, when this returns, the permit
+     * @throws InterruptedException if the thread is interrupted meanwhile
+     * @throws RuntimeException if it comes to nothing
+     */
+    final void await(int code, long amount, long timeoutNanos, long[] figures) throws InterruptedException {
+        Status status = Status.of(code);
+        long elapsedNanos = 0;
+        if (status == Status.PENDING) {
+            ParkedWait wait = new ParkedWait(this, figures);
+            status = wait.await();
+            elapsedNanos = wait.elapsedNanos();
+        }
+        if (status != Status.ALLOWED) {
+            throw failure(status, amount, elapsedNanos, timeoutNanos);
+        }
+    }
+
+    /**
+     * {@link #await} as a future, whose value is made once there is what was asked for.
+     *
+     * @throws RuntimeException at once, if it was a mistake to ask
+     */
+    final <T> CompletableFuture<T> future(
+            int code, long amount, long timeoutNanos, long[] figures, Supplier<FutureWait.Granted<T>> granted) {
+        Status status = Status.of(code);
+        if (status == Status.PENDING) {
+            return new FutureWait<>(this, figures, timeoutNanos, granted).begin();
+        }
+        if (status == Status.ALLOWED) {
+            return CompletableFuture.completedFuture(granted.get().value());
+        }
+        RuntimeException failure = failure(status, amount, 0, timeoutNanos);
+        if (status.code() < 0) {
+            throw failure;
+        }
+        return CompletableFuture.failedFuture(failure);
+    }
+
+    /** What a wait that came to nothing is thrown as. */
+    final RuntimeException failure(Status status, long elapsedNanos, long timeoutNanos) {
+        // Who closes a line may do so by leaving for those who wait.
+        Status why = status == Status.CANCELLED && isClosed() ? Status.CLOSED : status;
+        return switch (why) {
+            case TIMED_OUT, QUEUE_FULL, EXCEEDS_CAPACITY, CLOSED -> {
+                Refusal refusal = refusal(why, elapsedNanos, timeoutNanos);
+                String text = refusal.toString();
+                yield switch (why) {
+                    case TIMED_OUT -> new TimedOutException(text, refusal);
+                    case QUEUE_FULL -> new QueueFullException(text, refusal);
+                    case EXCEEDS_CAPACITY -> new ExceedsCapacityException(text, refusal);
+                    default -> new ClosedException(text, refusal);
+                };
+            }
+            default -> why.failure(why.toString());
+        };
+    }
+
+    private RuntimeException failure(Status status, long amount, long elapsedNanos, long timeoutNanos) {
+        return status == Status.INVALID_COST
+                ? Mistake.of(argument, amount, "1 to " + RateLimiter.MAX_COST)
+                : failure(status, elapsedNanos, timeoutNanos);
+    }
+}

@@ -1,0 +1,70 @@
+package io.github.tidegate;
+
+/** One wait for tokens or permits, on a thread or as a future. */
+abstract sealed class Wait permits ParkedWait, FutureWait {
+    /** How many numbers one that has begun is across the native border: its number and its ticket. */
+    static final int FIGURES = 2;
+
+    final Line line;
+    /** Told apart by it from all others of the process. */
+    final long number;
+
+    private final long ticket;
+    /** Receives the permit that is granted. */
+    private final long[] figures;
+
+    private final long beganNanos;
+    /** Null while it goes on. */
+    private volatile Status outcome;
+
+    /** One that a native call has begun, which has written its numbers to where a permit will be. */
+    Wait(Line line, long[] figures) {
+        this.line = line;
+        this.figures = figures;
+        number = figures[0];
+        ticket = figures[1];
+        beganNanos = line.nowNanos();
+    }
+
+    /** Makes it known to who will tell it. */
+    final void enter() {
+        Waits.enter(this);
+        if (line.isClosed()) {
+            // Whoever closed the line may have looked for waits before.
+            leave();
+        }
+    }
+
+    /** What became of it; null while it goes on. */
+    final Status outcome() {
+        return outcome;
+    }
+
+    final long elapsedNanos() {
+        return line.nowNanos() - beganNanos;
+    }
+
+    /** Is told, once, what became of it: by an event. */
+    final void settle(long[] event) {
+        if (event[1] == Status.ALLOWED.code()) {
+            System.arraycopy(event, Waits.PERMIT, figures, 0, figures.length);
+        }
+        outcome = Status.of((int) event[1]);
+    }
+
+    /** Looks whether it is over, and returns after how many nanoseconds to look again; {@link Decision#NEVER_NANOS}: not at all. */
+    final long poll() {
+        long[] wakeAfterNanos = {Decision.NEVER_NANOS};
+        Status status = Status.of(line.poll(ticket, wakeAfterNanos));
+        if (status != Status.PENDING) {
+            Status.check(status.code());
+            return Decision.NEVER_NANOS;
+        }
+        return line.hasTimers() ? wakeAfterNanos[0] : Decision.NEVER_NANOS;
+    }
+
+    /** Ends it unless it is over; returns whether it did. */
+    final boolean leave() {
+        return outcome == null && Status.of(line.cancel(ticket)) == Status.ALLOWED;
+    }
+}
