@@ -201,8 +201,7 @@ pub(crate) fn poll(source: &impl Source, ticket: Ticket, waker: Option<&Waker>) 
     let mut replaced = None;
     visit(source, |queue, notices| {
         grant(queue, source, notices);
-        let now = source.clock().now_ns();
-        let late = |deadline_ns: u64| deadline_ns != NEVER_NS && deadline_ns <= now;
+        let late = |deadline_ns: u64| deadline_ns != NEVER_NS && deadline_ns <= source.clock().now_ns();
         if queue.get(ticket).is_some_and(|waiter| late(waiter.deadline_ns)) {
             finish(queue, source, ticket, Outcome::Refused(Status::TimedOut), notices);
             grant(queue, source, notices);
@@ -327,7 +326,8 @@ fn grant(queue: &mut Queue, source: &impl Source, notices: &mut Notices) {
         match source.due(cost, queue.head_since_ns()) {
             Due::Refused(status) => finish(queue, source, ticket, Outcome::Refused(status), notices),
             Due::At(at_ns) if at_ns <= deadline_ns => {
-                if at_ns > now() {
+                // Since when it is head is past, whatever the clock says.
+                if at_ns > queue.head_since_ns() && at_ns > now() {
                     break;
                 }
                 match source.take(cost, at_ns) {
