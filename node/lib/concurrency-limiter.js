@@ -9,24 +9,21 @@ const {
   permitsOf,
   sharedName,
   whole,
-  wrongCount,
 } = require('./arguments.js');
 const { clockHandle } = require('./clock.js');
-const { ClosedError, attempt, fromNative, misconfigured } = require('./errors.js');
+const { ClosedError, attempt, misconfigured } = require('./errors.js');
 const { during, guarded } = require('./guard.js');
+const { Lending } = require('./lending.js');
 const { mapped } = require('./map.js');
 const native = require('./native.js');
-const { permit } = require('./permit.js');
 const { printsAsText, withHoldTimes } = require('./printing.js');
-const { permitsRefusal, permitsText, waitRefusal } = require('./refusal.js');
-const { Desk, waitOf } = require('./wait.js');
+const { permitsRefusal, permitsText } = require('./refusal.js');
+const { waitOf } = require('./wait.js');
 
-const { concurrencyAcquire, concurrencyRelease, concurrencyTryAcquire } = native;
 const OPTIONS = ['trackHoldTime', 'maxWaiters', 'clock', 'shared'];
 
 class ConcurrencyLimiter {
-  #handle;
-  #desk;
+  #lending;
 
   constructor(limit, options = {}) {
     whole('limit', limit, 0, MOST_PERMITS, misconfigured);
@@ -35,69 +32,56 @@ class ConcurrencyLimiter {
     const most = maxWaitersOf(maxWaiters);
     const manual = clockHandle(clock);
     const name = sharedName(shared, clock);
-    this.#handle = attempt(() => native.concurrencyLimiter(limit, trackHoldTime, most, manual, name));
-    this.#desk = new Desk(new Lending(this.#handle), clock);
+    const handle = attempt(() => native.concurrencyLimiter(limit, trackHoldTime, most, manual, name));
+    const mayKeep = trackHoldTime || name !== undefined ? undefined : true;
+    this.#lending = new Lending(handle, clock, mayKeep);
   }
 
   tryAcquire(permits = 1) {
-    let taken;
-    try {
-      // As many arguments as to give it back: where the stack has room for this, it has for that.
-      taken = concurrencyTryAcquire(this.#handle, permits, undefined, undefined);
-    } catch (error) {
-      throw fromNative(error, () => wrongCount('permits', permits));
-    }
-    if (taken === false) return null;
-    try {
-      return permit(this.#handle, permits, taken);
-    } catch (error) {
-      // No room on the stack for a Permit.
-      concurrencyRelease(this.#handle, permits, false, taken);
-      throw error;
-    }
+    return this.#lending.tryAcquire(permits);
   }
 
   acquire(permits = 1, options = undefined) {
-    return this.#desk.acquire(permits, options);
+    return this.#lending.acquire(permits, options);
   }
 
   get limit() {
-    return attempt(() => native.concurrencyLimit(this.#handle));
+    return attempt(() => native.concurrencyLimit(this.#lending.settled));
   }
 
   set limit(limit) {
     whole('limit', limit, 0, MOST_PERMITS, misconfigured);
-    attempt(() => native.concurrencySetLimit(this.#handle, limit));
+    this.#lending.setLimit(limit);
   }
 
   get inFlight() {
-    return attempt(() => native.concurrencyInFlight(this.#handle));
+    return attempt(() => native.concurrencyInFlight(this.#lending.settled));
   }
 
   get available() {
-    return attempt(() => native.concurrencyAvailable(this.#handle));
+    return attempt(() => native.concurrencyAvailable(this.#lending.settled));
   }
 
   get waiting() {
-    return attempt(() => native.concurrencyWaiting(this.#handle));
+    return attempt(() => native.concurrencyWaiting(this.#lending.settled));
   }
 
   close() {
-    attempt(() => native.concurrencyClose(this.#handle));
+    this.#lending.close();
   }
 
   get isClosed() {
-    return attempt(() => native.concurrencyIsClosed(this.#handle));
+    return attempt(() => native.concurrencyIsClosed(this.#lending.settled));
   }
 
   stats() {
-    return withHoldTimes(attempt(() => native.concurrencyStats(this.#handle)));
+    return withHoldTimes(this.#lending.stats());
   }
 
   async run(fn, options = undefined) {
     callable('fn', fn);
     const { permits, wait } = waitOf('permits', options);
-    const taken = this.#desk.take(permits, wait);
+    const taken = this.#lending.take(permits, wait);
     const held = taken instanceof Promise ? await taken : taken;
     return during((ok) => held.release(ok), fn);
   }
@@ -106,7 +90,7 @@ class ConcurrencyLimiter {
     callable('fn', fn);
     const { permits, wait } = waitOf('permits', options);
     const enter = async (signal) => {
-      const held = await this.#desk.acquire(permits, { ...wait, signal });
+      const held = await this.#lending.acquire(permits, { ...wait, signal });
       return (ok) => held.release(ok);
     };
     return mapped(iterable, fn, enter, wait?.signal);
@@ -128,45 +112,6 @@ class ConcurrencyLimiter {
     if (held) return (ok) => held.release(ok);
     if (this.isClosed) throw new ClosedError(`closed: ${permitsText(permits)} asked`);
     throw permitsRefusal(permits, this.limit, this.available);
-  }
-}
-
-/** What a desk needs to know of permits. */
-class Lending {
-  #handle;
-
-  constructor(handle) {
-    this.#handle = handle;
-  }
-
-  start(permits, timeoutNs, id, waits) {
-    try {
-      return concurrencyAcquire(this.#handle, permits, timeoutNs, id, waits);
-    } catch (error) {
-      throw fromNative(error, () => wrongCount('permits', permits));
-    }
-  }
-
-  granted(permits, taken) {
-    try {
-      return permit(this.#handle, permits, taken);
-    } catch (error) {
-      // No room on the stack for a Permit.
-      this.giveBack(permits, taken);
-      throw error;
-    }
-  }
-
-  giveBack(permits, taken) {
-    concurrencyRelease(this.#handle, permits, false, taken);
-  }
-
-  refusal(permits, status, elapsedMs, timeoutMs) {
-    return attempt(() => {
-      const [limit, inFlight] = [native.concurrencyLimit(this.#handle), native.concurrencyInFlight(this.#handle)];
-      const figures = { elapsedMs, timeoutMs, limit, inFlight, waiting: native.concurrencyWaiting(this.#handle) };
-      return waitRefusal(permitsText(permits), status, `the limit is ${limit}`, figures);
-    });
   }
 }
 

@@ -3,21 +3,19 @@
 const { setTimeout } = require('node:timers');
 const { boolean } = require('./arguments.js');
 const { fromNative, spent, wrongType } = require('./errors.js');
-const { concurrencyRelease, keyedConcurrencyRelease } = require('./native.js');
+const { keyedConcurrencyRelease } = require('./native.js');
 const { printsAsText } = require('./printing.js');
 
 const OURS = Symbol('made by a limiter');
 
-/** Each call names the function that it calls: the optimizer then calls it directly. */
-function giveBack({ limiter, permits, taken, isKeyed }, ok) {
+function giveBack(limiter, permits, taken, isKeyed, ok) {
   if (isKeyed) keyedConcurrencyRelease(limiter, permits, ok, taken);
-  else concurrencyRelease(limiter, permits, ok, taken);
+  else limiter.giveBack(permits, taken, ok);
 }
 
 /** Gives back what was forgotten. What it keeps of a permit is not the permit. */
-const forgotten = new FinalizationRegistry((held) => {
-  if (!held.isOut) return;
-  giveBack(held, true);
+const forgotten = new FinalizationRegistry(({ limiter, permits, taken, isKeyed }) => {
+  giveBack(limiter, permits, taken, isKeyed, true);
   process.emitWarning(
     'A Permit was collected that had not been released. It is released now, later than it could be.',
     {
@@ -39,20 +37,27 @@ let watchesSoon = false;
 let watchRecent;
 
 class Permit {
+  #limiter;
   #permits;
-  /** What to give back, and whether it still is to be. */
-  #held;
+  #taken;
+  #isKeyed;
+  #isOut = true;
+  /** What is watched in its place. */
+  #watched;
 
-  /** `limiter` is its handle, `taken` what the native tryAcquire returned. */
+  /** `limiter` is its Lending, or its handle if it is keyed; `taken` what the native tryAcquire returned. */
   constructor(ours, limiter, permits, taken, isKeyed) {
     if (ours !== OURS) throw wrongType('Permit', ours, 'tryAcquire, which makes permits');
+    this.#limiter = limiter;
     this.#permits = permits;
-    this.#held = { limiter, permits, taken, isKeyed, isOut: true, isWatched: false };
-    if (recent.push(this) >= MOST_RECENT) watchRecent();
-    else if (!watchesSoon) {
-      watchesSoon = true;
+    this.#taken = taken;
+    this.#isKeyed = isKeyed;
+    if (!watchesSoon) {
       setTimeout(watchRecent, RECENT_MS).unref();
+      watchesSoon = true;
     }
+    if (recent.length >= MOST_RECENT) watchRecent();
+    recent.push(this); // Last: of what can't be made for want of room on the stack nothing is to be left.
   }
 
   get permits() {
@@ -60,22 +65,21 @@ class Permit {
   }
 
   get released() {
-    return !this.#held.isOut;
+    return !this.#isOut;
   }
 
   release(ok = true) {
     boolean('ok', ok);
-    const held = this.#held;
-    if (!held.isOut) throw spent('permit', 'one that was released before', 'a permit that is still held');
+    if (!this.#isOut) throw spent('permit', 'one that was released before', 'a permit that is still held');
     try {
-      giveBack(held, ok);
-      held.isOut = false;
+      giveBack(this.#limiter, this.#permits, this.#taken, this.#isKeyed, ok);
+      this.#isOut = false;
     } catch (error) {
       // Without a code it is not from the native library: the stack had no room for the call, and the permit is still out.
-      held.isOut = error.code === undefined;
-      throw fromNative(error, () => spent('permit', `one of ${held.permits}`, 'a permit that is still held'));
+      this.#isOut = error.code === undefined;
+      throw fromNative(error, () => spent('permit', `one of ${this.#permits}`, 'a permit that is still held'));
     }
-    if (held.isWatched) forgotten.unregister(held);
+    if (this.#watched !== undefined) forgotten.unregister(this.#watched);
   }
 
   toString() {
@@ -84,14 +88,15 @@ class Permit {
 
   static {
     watchRecent = () => {
-      watchesSoon = false;
       for (const permit of recent) {
-        const held = permit.#held;
-        if (!held.isOut || held.isWatched) continue;
-        held.isWatched = true;
-        forgotten.register(permit, held, held);
+        if (!permit.#isOut || permit.#watched !== undefined) continue;
+        const [limiter, permits, taken, isKeyed] = [permit.#limiter, permit.#permits, permit.#taken, permit.#isKeyed];
+        const watched = { limiter, permits, taken, isKeyed };
+        forgotten.register(permit, watched, watched);
+        permit.#watched = watched;
       }
       recent.length = 0;
+      watchesSoon = false;
     };
     if (Symbol.dispose) {
       Object.defineProperty(Permit.prototype, Symbol.dispose, {

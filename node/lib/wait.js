@@ -42,6 +42,8 @@ class Desk {
   constructor(limiter, clock) {
     this.limiter = limiter;
     this.clock = clock;
+    /** How many wait in this thread. */
+    this.waiting = 0;
   }
 
   /** A promise of what was asked for. */
@@ -61,11 +63,21 @@ class Desk {
     if (signal !== undefined && signalOf(signal).aborted) throw signal.reason;
     const id = ++lastId;
     const answer = limiter.start(amount, ns, id, waits);
-    if (typeof answer !== 'number') return limiter.granted(amount, answer);
-    if (answer > 0) throw limiter.refusal(amount, answer, 0, timeoutMs);
-    return new Promise((resolve, reject) => {
-      waiting.set(id, new Wait(this, id, { amount, timeoutMs, signal, resolve, reject }, -answer));
-    });
+    const isGranted = typeof answer !== 'number';
+    if (!isGranted && answer > 0) throw limiter.refusal(amount, answer, 0, timeoutMs);
+    try {
+      if (isGranted) return limiter.granted(amount, answer);
+      return new Promise((resolve, reject) => {
+        const wait = new Wait(this, id, { amount, timeoutMs, signal, resolve, reject }, -answer);
+        waiting.set(id, wait);
+        this.waiting++;
+      });
+    } catch (error) {
+      // No room on the stack for a Permit or a Wait.
+      if (isGranted) limiter.giveBack(amount, answer);
+      else waitCancel(waits, id);
+      throw error;
+    }
   }
 
   nowMs() {
@@ -137,6 +149,7 @@ class Wait {
         return;
       }
       waiting.delete(this.#id);
+      this.#desk.waiting--;
       clearTimeout(this.#timer);
       if (signal) stopListening(signal, this);
       if (this.#isAborted) {

@@ -2,28 +2,14 @@
 // Calls for which the stack has no room, each at many depths: no permit is lost, and none is given back twice.
 
 const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const path = require('node:path');
 const { describe, test } = require('node:test');
 const { ConcurrencyLimiter, KeyedConcurrencyLimiter } = require('tidegate');
+const { overflow } = require('./fixtures/full-stack.js');
 
+const root = path.join(__dirname, '..');
 const ROUNDS = 500;
-
-/** Goes down until the stack is full and then tries, in each frame on the way up, until there is room for it. */
-function atTheEndOfTheStack(attempt) {
-  try {
-    atTheEndOfTheStack(attempt);
-  } catch {
-    attempt();
-  }
-}
-
-/** The same from a depth of its own, so that the stack is full at another place of the attempt. */
-function fromDepth(depth, attempt, ...padding) {
-  if (depth > 0) return fromDepth(depth - 1, attempt, ...padding) + 1;
-  atTheEndOfTheStack(attempt);
-  return 0;
-}
-
-const overflow = (round, attempt) => fromDepth(round % 64, attempt, ...new Array(round % 7));
 
 for (const [name, limiter, tryAcquire, inFlight] of [
   ['a concurrency limiter', new ConcurrencyLimiter(1e6), (it) => it.tryAcquire(), (it) => it.inFlight],
@@ -50,3 +36,34 @@ for (const [name, limiter, tryAcquire, inFlight] of [
     });
   });
 }
+
+test('on a full stack, acquire takes nothing that the caller does not get, and leaves no wait behind', () => {
+  const script = `
+    const { ConcurrencyLimiter } = require('tidegate');
+    const { overflow } = require('./test/fixtures/full-stack.js');
+    const turn = () => new Promise(setImmediate);
+    (async () => {
+      for (const limit of [1, 1000]) {
+        const limiter = new ConcurrencyLimiter(limit);
+        const permit = limiter.tryAcquire();
+        for (let round = 0; round < ${ROUNDS}; round++) {
+          const controller = new AbortController();
+          const { signal } = controller;
+          let wait;
+          overflow(round, () => {
+            wait = limiter.acquire(1, { signal });
+            wait.catch(() => {});
+          });
+          await turn();
+          controller.abort();
+          await Promise.resolve(wait).then((permit) => permit?.release(), () => {});
+          if (limiter.waiting + limiter.inFlight !== 1) throw new Error('lost in round ' + round);
+        }
+        permit.release();
+      }
+    })();
+  `;
+  // Node tells of promises that are rejected on a full stack.
+  const { status, stderr } = spawnSync(process.execPath, ['-e', script], { cwd: root, encoding: 'utf8' });
+  assert.equal(status, 0, stderr.slice(-1000));
+});
