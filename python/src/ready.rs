@@ -3,7 +3,6 @@
 //! A type of its own making, since PyO3's have no `am_send`: without it an awaitable gives its value by raising StopIteration, and that
 //! alone takes longer than a whole block.
 
-use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -65,16 +64,6 @@ fn make_kind(py: Python<'_>) -> PyResult<Py<PyAny>> {
     unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyType_FromSpec(&raw mut spec)).map(Bound::unbind) }
 }
 
-/// A new reference to the value.
-///
-/// # Safety
-///
-/// Attached, and the object is a [`Ready`].
-unsafe fn value(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: the value is there for as long as the object.
-    unsafe { ffi::Py_NewRef((*object.cast::<Ready>()).value) }
-}
-
 // SAFETY, of all below: Python calls them attached, with an object of this type, which it keeps alive meanwhile.
 
 unsafe extern "C" fn itself(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
@@ -87,18 +76,21 @@ unsafe extern "C" fn send(
     _sent: *mut ffi::PyObject,
     result: *mut *mut ffi::PyObject,
 ) -> ffi::PySendResult {
-    // SAFETY: see above; the result is written to as the slot asks.
-    unsafe { *result = value(object) };
+    // SAFETY: see above; the value is there for as long as the object, and the result is written to as the slot asks.
+    unsafe { *result = ffi::Py_NewRef((*object.cast::<Ready>()).value) };
     ffi::PySendResult::PYGEN_RETURN
 }
 
-/// For who asks without am_send.
+/// For who asks without am_send, as the interpreter does in 3.12 and later. An iterator ends by giving nothing; what it ends with, if
+/// that isn't None, is told by an exception.
 unsafe extern "C" fn next(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: see above.
-    let (py, value) = unsafe { (Python::assume_attached(), value(object)) };
-    // SAFETY: attached, and the reference is its own.
-    let value = unsafe { Bound::from_owned_ptr(py, value) }.unbind();
-    PyStopIteration::new_err((value,)).restore(py);
+    // SAFETY: see above; the value is there for as long as the object.
+    unsafe {
+        let value = (*object.cast::<Ready>()).value;
+        if value != ffi::Py_None() {
+            ffi::PyErr_SetObject(ffi::PyExc_StopIteration, value);
+        }
+    }
     ptr::null_mut()
 }
 

@@ -342,6 +342,21 @@ def test_blocks_that_waited_end_their_own_in_whatever_order():
     asyncio.run(main())
 
 
+def test_what_a_block_awaits_when_nothing_is_to_be_waited_for_is_ready_however_it_is_asked(at_once):
+    entered = at_once.__aenter__()
+    with pytest.raises(StopIteration) as stopped:
+        next(entered.__await__())
+    permit = stopped.value.value
+    assert isinstance(permit, Permit)
+    left = at_once.__aexit__(None, None, None)
+    assert permit.released
+    with pytest.raises(StopIteration) as stopped:
+        next(iter(left))
+    assert stopped.value.value is None
+    with pytest.raises(TypeError):
+        type(entered)()
+
+
 def test_an_exit_stack_gives_back_what_it_took():
     async def main():
         limiter = ConcurrencyLimiter(3)
