@@ -160,6 +160,7 @@ TARGETS = [
     keyed("java", THOUSAND, None, OWN_NS, 110, "tryAcquire(key)"),
     keyed("java", THOUSAND, "bucket4j", SPEED_RATIO, 1, "tryAcquire(key)"),
     keyed("java", THOUSAND, "resilience4j", SPEED_RATIO, 1, "tryAcquire(key)"),
+    same_case("java", "acquire + release", "j.u.c. Semaphore", TIME_RATIO, 4, "acquire() + release()"),
 ]
 
 

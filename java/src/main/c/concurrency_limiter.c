@@ -30,24 +30,29 @@ static void free_limiter(JNIEnv *env, jclass self, jlong address) {
     tidegate_concurrency_limiter_free((tidegate_concurrency_limiter *)(intptr_t)address);
 }
 
-static void hand_over_permit(JNIEnv *env, int32_t status, const tidegate_permit *permit, jlongArray figures_out) {
-    if (status == TIDEGATE_ALLOWED) {
+/* Most permits of a limiter are alike: one whose figures Java knows, since it knows the limiter's, is not copied. */
+static void hand_over_permit(JNIEnv *env, int32_t status, const tidegate_permit *permit, jlong known_limiter,
+                             jlongArray figures_out) {
+    int known = permit->limiter_id == (uint64_t)known_limiter && permit->acquired_at_ns == 0 && permit->process == 0;
+    if (status == TIDEGATE_ALLOWED && !known) {
         jlong figures[PERMIT_FIGURES];
         permit_to_figures(permit, figures);
         (*env)->SetLongArrayRegion(env, figures_out, 0, PERMIT_FIGURES, figures);
     }
 }
 
-static jint try_acquire(JNIEnv *env, jobject self, jlong address, jlong permits, jlongArray figures_out) {
+static jint try_acquire(JNIEnv *env, jobject self, jlong address, jlong permits, jlong known_limiter,
+                        jlongArray figures_out) {
     (void)self;
     tidegate_permit permit;
     int32_t status = tidegate_concurrency_limiter_try_acquire(at(address), (uint64_t)permits, &permit);
-    hand_over_permit(env, status, &permit, figures_out);
+    hand_over_permit(env, status, &permit, known_limiter, figures_out);
     return status;
 }
 
 /* `figures_out` receives the permit, or the wait that was begun. */
-static jint acquire(JNIEnv *env, jobject self, jlong address, jlong permits, jlong timeout_ns, jlongArray figures_out) {
+static jint acquire(JNIEnv *env, jobject self, jlong address, jlong permits, jlong timeout_ns, jlong known_limiter,
+                    jlongArray figures_out) {
     (void)self;
     tidegate_permit permit;
     uint64_t ticket = 0;
@@ -55,7 +60,7 @@ static jint acquire(JNIEnv *env, jobject self, jlong address, jlong permits, jlo
     int32_t status = tidegate_concurrency_limiter_acquire_async(at(address), (uint64_t)permits, (uint64_t)timeout_ns,
                                                                 keep_event, (void *)next_wait(), &permit, &ticket,
                                                                 &wake_after_ns);
-    hand_over_permit(env, status, &permit, figures_out);
+    hand_over_permit(env, status, &permit, known_limiter, figures_out);
     return hand_over_wait(env, status, ticket, figures_out);
 }
 
@@ -80,15 +85,15 @@ static jint close_limiter(JNIEnv *env, jobject self, jlong address) {
     return answer(tidegate_concurrency_limiter_close(at(address)));
 }
 
-static jint release(JNIEnv *env, jobject self, jlong address, jlongArray held, jboolean ok) {
+static jint release(JNIEnv *env, jobject self, jlong address, jlong limiter_id, jlong permits, jlong acquired_at_ns,
+                    jlong process, jboolean ok) {
+    (void)env;
     (void)self;
-    jlong figures[PERMIT_FIGURES];
-    (*env)->GetLongArrayRegion(env, held, 0, PERMIT_FIGURES, figures);
     tidegate_permit permit = {
-        .limiter_id = (uint64_t)figures[PERMIT_LIMITER_ID],
-        .permits = (uint64_t)figures[PERMIT_COUNT],
-        .acquired_at_ns = (uint64_t)figures[PERMIT_ACQUIRED_AT_NS],
-        .process = (uint64_t)figures[PERMIT_PROCESS],
+        .limiter_id = (uint64_t)limiter_id,
+        .permits = (uint64_t)permits,
+        .acquired_at_ns = (uint64_t)acquired_at_ns,
+        .process = (uint64_t)process,
     };
     return answer(tidegate_concurrency_limiter_release(at(address), &permit, ok));
 }
@@ -137,12 +142,12 @@ static jint stats(JNIEnv *env, jobject self, jlong address, jlongArray figures_o
 static const JNINativeMethod CONCURRENCY_LIMITER[] = {
     {"create0", "(JJZJ[J[B)I", (void *)create},
     {"free0", "(J)V", (void *)free_limiter},
-    {"tryAcquire0", "(JJ[J)I", (void *)try_acquire},
-    {"acquire0", "(JJJ[J)I", (void *)acquire},
+    {"tryAcquire0", "(JJJ[J)I", (void *)try_acquire},
+    {"acquire0", "(JJJJ[J)I", (void *)acquire},
     {"poll0", "(JJ[J)I", (void *)poll},
     {"cancel0", "(JJ)I", (void *)cancel},
     {"close0", "(J)I", (void *)close_limiter},
-    {"release0", "(J[JZ)I", (void *)release},
+    {"release0", "(JJJJJZ)I", (void *)release},
     {"setLimit0", "(JJ)I", (void *)set_limit},
     {"limit0", "(J[J)I", (void *)limit},
     {"inFlight0", "(J[J)I", (void *)in_flight},

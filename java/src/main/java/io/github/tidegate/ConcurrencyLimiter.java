@@ -30,6 +30,11 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
     /** How many numbers a permit is across the native border. */
     private static final int FIGURES = 4;
 
+    private static final int LIMITER_ID = 0;
+    private static final int PERMITS = 1;
+    private static final int ACQUIRED_AT = 2;
+    private static final int PROCESS = 3;
+
     static {
         NativeLibrary.require();
         requireClasses();
@@ -38,6 +43,11 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
     private final long address;
     private final Line line;
     private volatile boolean closed;
+    /**
+     * By which the native library knows this limiter; 0 before the first release. Read and written by all threads without more
+     * ado: what is wrong is only not known.
+     */
+    private long limiterId;
 
     private ConcurrencyLimiter(long limit, long maxWaiters, boolean trackHoldTime, Clock clock) {
         line = new PermitLine(clock);
@@ -148,8 +158,8 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
-        Held held = new Held(this, figures());
-        int code = acquire0(address(), permits, timeoutNanos, held.figures);
+        Held held = new Held(this, figures(permits));
+        int code = acquire0(address(), permits, timeoutNanos, limiterId, held.figures);
         boolean granted = code == 0 || code == Waits.TOLD; // Status.ALLOWED
         try {
             if (code != 0) {
@@ -201,8 +211,8 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
      */
     public CompletableFuture<Permit> acquireAsync(long permits, Duration timeout) {
         long timeoutNanos = Nanos.unsigned("timeout", timeout);
-        Held held = new Held(this, figures());
-        int code = Waits.after(acquire0(address(), permits, timeoutNanos, held.figures));
+        Held held = new Held(this, figures(permits));
+        int code = Waits.after(acquire0(address(), permits, timeoutNanos, limiterId, held.figures));
         return line.future(code, permits, timeoutNanos, held.figures, () -> {
             Permit permit = new Permit(held);
             return new FutureWait.Granted<>(permit, () -> permit.release(false));
@@ -210,18 +220,24 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
     }
 
     @Override
-    long[] figures() {
-        return new long[FIGURES];
+    long[] figures(long permits) {
+        long[] figures = new long[FIGURES];
+        figures[LIMITER_ID] = limiterId;
+        figures[PERMITS] = permits;
+        return figures;
     }
 
     @Override
     int acquire(byte[] key, long permits, long[] figures) {
-        return tryAcquire0(address(), permits, figures);
+        return tryAcquire0(address(), permits, limiterId, figures);
     }
 
     @Override
     int release(long[] figures, boolean ok) {
-        int code = release0(address, figures, ok);
+        if (limiterId != figures[LIMITER_ID]) {
+            limiterId = figures[LIMITER_ID];
+        }
+        int code = release0(address, figures[LIMITER_ID], figures[PERMITS], figures[ACQUIRED_AT], figures[PROCESS], ok);
         if (code < Waits.TOLD) {
             return code;
         }
@@ -488,9 +504,9 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
     // Instance methods, all that follow: the receiver is reachable while one runs, so that nothing frees the limiter
     // then.
 
-    private native int tryAcquire0(long address, long permits, long[] figures);
+    private native int tryAcquire0(long address, long permits, long knownLimiter, long[] figures);
 
-    private native int acquire0(long address, long permits, long timeoutNanos, long[] figures);
+    private native int acquire0(long address, long permits, long timeoutNanos, long knownLimiter, long[] figures);
 
     private native int poll0(long address, long ticket, long[] wakeAfterNanos);
 
@@ -500,7 +516,8 @@ public final class ConcurrencyLimiter extends Lender implements AutoCloseable {
 
     private native int waiting0(long address, long[] waiting);
 
-    private native int release0(long address, long[] figures, boolean ok);
+    private native int release0(
+            long address, long limiterId, long permits, long acquiredAtNanos, long process, boolean ok);
 
     private native int setLimit0(long address, long limit);
 

@@ -109,7 +109,7 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
     }
 
     @Override
-    long[] figures() {
+    long[] figures(long permits) {
         return new long[FIGURES];
     }
 

@@ -12,7 +12,7 @@ abstract sealed class Lender permits ConcurrencyLimiter, KeyedConcurrencyLimiter
      * @param key whose they are; null for a limiter without keys
      */
     final Permit take(byte[] key, long permits, boolean orThrow) {
-        Held held = new Held(this, figures());
+        Held held = new Held(this, figures(permits));
         int code = acquire(key, permits, held.figures);
         try {
             Status status = Status.of(code);
@@ -59,8 +59,8 @@ abstract sealed class Lender permits ConcurrencyLimiter, KeyedConcurrencyLimiter
         }
     }
 
-    /** Room for the numbers that a permit is across the native border. */
-    abstract long[] figures();
+    /** Room for the numbers that a permit is across the native border, with those that are known. */
+    abstract long[] figures(long permits);
 
     /** Takes permits; returns the status's code. */
     abstract int acquire(byte[] key, long permits, long[] figures);

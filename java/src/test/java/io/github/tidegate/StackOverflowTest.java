@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 
 /** Calls for which the stack has no room, each at many depths: no permit is lost, and none is given back twice. */
 class StackOverflowTest {
-    private static final int ROUNDS = 200;
+    private static final int ROUNDS = 100;
     private static final int STACK_BYTES = 256 << 10;
     private static final long PATIENCE_NANOS = 30_000_000_000L;
 
