@@ -160,7 +160,7 @@ export interface WaitOptions {
   readonly timeoutMs?: number | undefined;
   /**
    * Ends the wait: rejects with its `reason`. Of no effect once the promise is resolved. If it was granted in the same instant, a
-   * permit goes to the next; tokens stay spent.
+   * permit goes to the next, and tokens are refunded.
    */
   readonly signal?: AbortSignal | undefined;
 }

@@ -78,7 +78,7 @@ class Lending {
   }
 
   /** Of a permit: gives it back. */
-  giveBack(permits, taken, ok = false) {
+  giveBack(permits, taken, ok) {
     if (permits === 1 && this.#mayKeep && this.#desk.waiting === 0) {
       this.#atHand++;
       if (ok) this.#backOk++;
@@ -122,6 +122,10 @@ class Lending {
 
   granted(permits, taken) {
     return permit(this, permits, taken);
+  }
+
+  undo(permits, taken) {
+    this.giveBack(permits, taken, false);
   }
 
   refusal(permits, status, elapsedMs, timeoutMs) {

@@ -163,8 +163,9 @@ class Spending {
 
   granted() {}
 
-  /** What was charged before it was aborted comes back with time. */
-  giveBack() {}
+  undo(cost, grantedAtNs, resetCount) {
+    native.rateRefund(this.#handle, cost, grantedAtNs, Number(resetCount));
+  }
 
   refusal(cost, status, elapsedMs, timeoutMs) {
     return attempt(() => {

@@ -16,8 +16,8 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const waiting = new Map();
 let lastId = 0;
 
-/** Where the native library writes what a wait is told: a status, and when a permit was acquired. */
-const told = new ArrayBuffer(16);
+/** Where the native library writes what a wait is told: a status; of a grant, since when, and a count that a refund needs. */
+const told = new ArrayBuffer(24);
 const [doubles, integers] = [new Float64Array(told), new BigUint64Array(told)];
 
 const FOR_EVER = {};
@@ -27,7 +27,7 @@ const waits = attempt(() => native.waits(empty, () => void ready.then(empty)));
 /** Settles the waits that the native library has told of since. Called from a microtask, or by Node from its loop. */
 function empty() {
   for (let id = waitNext(waits, told); id !== undefined; id = waitNext(waits, told)) {
-    waiting.get(id)?.hear(doubles[0], integers[1]);
+    waiting.get(id)?.hear(doubles[0], integers[1], integers[2]);
   }
 }
 
@@ -35,7 +35,7 @@ function empty() {
  * Waiting for one limiter.
  *
  * `limiter` says what differs between kinds: `start(amount, timeoutNs, id, waits)` calls the native library; `granted(amount,
- * taken)` makes what the promise is resolved with; `giveBack(amount, taken)` is for what came too late; `refusal(amount, status,
+ * taken)` makes what the promise is resolved with; `undo(amount, taken)` is for what came too late; `refusal(amount, status,
  * elapsedMs, timeoutMs)` makes the error. `clock` is the manual one, if there is one: it settles waits itself, as it is moved.
  */
 class Desk {
@@ -74,7 +74,7 @@ class Desk {
       });
     } catch (error) {
       // No room on the stack for a Permit or a Wait.
-      if (isGranted) limiter.giveBack(amount, answer);
+      if (isGranted) limiter.undo(amount, answer);
       else waitCancel(waits, id);
       throw error;
     }
@@ -140,7 +140,7 @@ class Wait {
   }
 
   /** Of the native library. */
-  hear(status, acquiredAtNs) {
+  hear(status, grantedAtNs, resetCount) {
     const { limiter } = this.#desk;
     const { amount, timeoutMs, signal, resolve, reject } = this.#asked;
     try {
@@ -153,10 +153,10 @@ class Wait {
       clearTimeout(this.#timer);
       if (signal) stopListening(signal, this);
       if (this.#isAborted) {
-        if (status === ALLOWED) limiter.giveBack(amount, acquiredAtNs);
+        if (status === ALLOWED) limiter.undo(amount, grantedAtNs, resetCount);
         reject(signal.reason);
       } else if (status === ALLOWED) {
-        resolve(limiter.granted(amount, acquiredAtNs));
+        resolve(limiter.granted(amount, grantedAtNs));
       } else {
         reject(limiter.refusal(amount, status, this.#desk.nowMs() - this.#beganMs, timeoutMs));
       }

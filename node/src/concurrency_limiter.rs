@@ -47,7 +47,7 @@ impl Lender {
     }
 
     fn heard(&self, inbox: &Inbox, id: u64, event: Event<RawPermit>) {
-        let (status, acquired_at_ns) = match event {
+        let (status, granted_at_ns) = match event {
             Event::Granted(permit) if !self.keep(permit.permits) => {
                 // It can't be wrong: it was just granted.
                 let _ = self.limiter.release(&permit, false);
@@ -57,7 +57,7 @@ impl Lender {
             Event::Refused(status) => (status, 0),
             Event::PollAgain => (Status::PollAgain, 0),
         };
-        inbox.put(Told { id, status, acquired_at_ns });
+        inbox.put(Told { id, status, granted_at_ns, reset_count: 0 });
     }
 }
 

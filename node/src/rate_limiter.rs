@@ -161,14 +161,16 @@ impl Method for Acquire {
         let waits = call.handle::<Rc<Waits>>(4)?;
         let inbox = Arc::clone(&waits.inbox);
         let listener = move |event| {
-            let status = match event {
-                Event::Granted(()) => Status::Allowed,
-                Event::Refused(status) => status,
-                Event::PollAgain => Status::PollAgain,
-            };
-            inbox.put(Told { id, status, acquired_at_ns: 0 });
+            let told = |status| Told { id, status, granted_at_ns: 0, reset_count: 0 };
+            inbox.put(match event {
+                Event::Granted(Grant { granted_at_ns, reset_count, .. }) => {
+                    Told { granted_at_ns, reset_count, ..told(Status::Allowed) }
+                }
+                Event::Refused(status) => told(status),
+                Event::PollAgain => told(Status::PollAgain),
+            });
         };
-        let started = limiter.acquire_by_ticket(cost, timeout, listener).map_err(|_| Fault::Argument)?;
+        let started = limiter.acquire_refundable_by_ticket(cost, timeout, listener).map_err(|_| Fault::Argument)?;
         let pending = |ticket| Pending::Tokens(Arc::clone(limiter), ticket);
         waits.begun(call, id, started, pending, |()| call.return_boolean(true))
     }

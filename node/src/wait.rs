@@ -24,8 +24,10 @@ use tidegate::{NEVER_NS, RateLimiter, Started, Status, Ticket};
 pub(crate) struct Told {
     pub(crate) id: u64,
     pub(crate) status: Status,
-    /// Of a permit.
-    pub(crate) acquired_at_ns: u64,
+    /// Of a grant.
+    pub(crate) granted_at_ns: u64,
+    /// Of a grant of tokens, for a refund.
+    pub(crate) reset_count: u64,
 }
 
 /// Of one environment, shared with the listeners of its waits.
@@ -241,7 +243,7 @@ unsafe extern "C" fn end(waits: *mut c_void) {
 }
 
 /// (waits, figures) -> the number of the next wait that something is told of, or undefined. The ArrayBuffer gets a double, the status,
-/// and a 64-bit integer, when a permit was acquired.
+/// and two 64-bit integers: when it was granted, and the reset count for a refund.
 pub(crate) struct Next;
 
 impl Method for Next {
@@ -256,12 +258,12 @@ impl Method for Next {
             state.notified = told.is_some();
             told
         };
-        let Some(Told { id, status, acquired_at_ns }) = told else { return Call::return_undefined() };
+        let Some(Told { id, status, granted_at_ns, reset_count }) = told else { return Call::return_undefined() };
         if status != Status::PollAgain {
             let over = waits.pending.borrow_mut().remove(&id);
             drop(over);
         }
-        call.write(1, &[f64::from(status as i32).to_bits(), acquired_at_ns])?;
+        call.write(1, &[f64::from(status as i32).to_bits(), granted_at_ns, reset_count])?;
         call.return_number(id as f64)
     }
 }

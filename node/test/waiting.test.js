@@ -538,6 +538,17 @@ describe('a signal', () => {
     assert.deepEqual([warned, limiter.waiting], [[], 0]);
   });
 
+  test('that is aborted in the instant of the grant gives the tokens back', async () => {
+    const { clock, limiter } = rateAt('1/s');
+    await limiter.acquire();
+    const controller = new AbortController();
+    const wait = limiter.acquire(1, { signal: controller.signal });
+    clock.advance(1000);
+    controller.abort(reason);
+    await assert.rejects(wait, isReason);
+    assert.equal(limiter.peek().remaining, 1);
+  });
+
   test('ends a wait for tokens', async () => {
     const { clock, limiter } = rateAt('1/s');
     await limiter.acquire();
