@@ -18,8 +18,6 @@ from tidegate import (
 )
 from waiters import waiting
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-
 FORKS = 50
 
 

@@ -36,6 +36,20 @@ assert_type(at_once.try_acquire(), Permit | None)
 at_once.limit = 5
 with at_once as permit:
     assert_type(permit, Permit)
+assert_type(at_once.acquire(2, timeout=timedelta(seconds=1)), Permit)
+assert_type(limiter.reserve(max_wait=None).cancel(), bool)
+with limiter as nothing:
+    assert_type(nothing, None)
+
+
+async def waits() -> None:
+    assert_type(await at_once.acquire_async(permits=2, timeout=0.5), Permit)
+    await limiter.acquire_async(1, None)
+    task = asyncio.create_task(at_once.acquire_async())
+    assert_type((await task).released, bool)
+    async with at_once as permit, limiter as nothing:
+        assert_type(permit, Permit)
+        assert_type(nothing, None)
 
 
 @limiter.guard(cost=2)
@@ -43,7 +57,7 @@ def length(text: str) -> int:
     return len(text)
 
 
-@at_once.guard(permits=2)
+@at_once.guard(permits=2, timeout=None)
 async def fetch(url: str) -> bytes:
     return url.encode()
 
@@ -86,6 +100,7 @@ try:
 except tidegate.Refused as refused:
     if refused.decision is not None:
         assert_type(refused.decision.retry_after, float)
+    assert_type(refused.waiting, int | None)
 """
 
 MISUSE = {
@@ -95,6 +110,7 @@ MISUSE = {
     "Quota(1, 1, algorithm='token_bucket')": "arg-type",
     "Quota(1, 1).limit = 5": "misc",
     "ConcurrencyLimiter(4).try_acquire().release()": "union-attr",
+    "ConcurrencyLimiter(4).acquire(timeout='1')": "arg-type",
     "RateLimiter('5/s').guard()(print)(1, nothing=2)": "call-overload",
     "RateLimiter('5/s').guard(print)": "arg-type",
     "ConcurrencyLimiter(4).guard(cost=2)": "call-arg",

@@ -32,8 +32,9 @@ class Turn:
         except RuntimeError:
             if not self.loop.is_closed():
                 raise
-            if self.wait is not None:
-                self.wait.leave()
+            # Read once: the task may go meanwhile.
+            if (wait := self.wait) is not None:
+                wait.leave()
 
     def look(self) -> None:
         """Wakes the task if its wait is over, else asks to look again when it may be."""
