@@ -325,6 +325,19 @@ fn several_quotas_of_a_key_are_waited_for_as_one() {
 }
 
 #[test]
+fn a_late_clock_delays_no_key_whichever_of_its_quotas_had_forgotten_it() {
+    let tokens = Tokens::new("1/min; 1/100us fixed_window");
+    assert!(tokens.limiter.try_acquire("k"));
+    tokens.clock.advance(SECOND);
+    // The window is over, so that its table lets go of the key.
+    tokens.limiter.reconfigure("1/min; 2/100us fixed_window").unwrap();
+    tokens.waits("k");
+    tokens.clock.advance(179 * SECOND);
+    assert_eq!(taken(&tokens.told), ["k granted"]);
+    assert!(tokens.limiter.try_acquire("k"), "it was charged as of one minute, and the next token came a minute later");
+}
+
+#[test]
 fn only_the_head_of_a_line_needs_a_timer_and_leaving_just_leaves() {
     let tokens = Tokens::new("1/s");
     assert!(tokens.limiter.try_acquire("k"));

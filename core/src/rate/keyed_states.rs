@@ -255,21 +255,24 @@ impl KeyedStates {
 
     /// Whether somebody waits for a key, as the first of its states knows.
     pub(super) fn has_waiters(&self, hash: KeyHash) -> bool {
-        self.first_of(hash, |state| state.has_waiters(hash))
+        self.states_of(self.own.of(hash).as_deref())[0].has_waiters(hash)
     }
 
-    /// Says so.
+    /// Says so in all of them, where the key then stays: one that it came into only when it is charged couldn't be as of a time before.
     pub(super) fn mark(&self, hash: KeyHash) -> Result<(), Full> {
-        self.first_of(hash, |state| state.mark(hash, &self.clock, &self.stripes))
+        let own = self.own.of(hash);
+        let states = self.states_of(own.as_deref());
+        for (index, state) in states.iter().enumerate() {
+            if let Err(full) = state.mark(hash, &self.clock, &self.stripes) {
+                states[..index].iter().for_each(|state| state.unmark(hash));
+                return Err(full);
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn unmark(&self, hash: KeyHash) {
-        self.first_of(hash, |state| state.unmark(hash));
-    }
-
-    fn first_of<T>(&self, hash: KeyHash, act: impl FnOnce(&KeyedState) -> T) -> T {
-        let own = self.own.of(hash);
-        act(&self.states_of(own.as_deref())[0])
+        self.states_of(self.own.of(hash).as_deref()).iter().for_each(|state| state.unmark(hash));
     }
 
     /// When the head of a key's line can have `cost`, from `from` on.
