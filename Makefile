@@ -204,18 +204,11 @@ DRIVER_cpp    := build/c/conformance_cpp
 DRIVER_python := $(VENV)/bin/python python/tests/conformance_driver.py
 DRIVER_node   := node node/test/conformance-driver.cjs
 DRIVER_java   := java -cp java/target/classes:java/target/test-classes io.github.tidegate.ConformanceDriver
-# Whose driver knows scripts with keys; run.py fails if one that does isn't named here.
-KEYED := rust c cpp python node java
-# Whose driver knows quotas of single keys, keys refused most and hold times of keyed permits, too.
-KEYED_QUOTAS := rust c cpp python node java
-# Whose driver waits, reserves and closes, too.
-WAITING := rust node python java
-# And for keys.
+# Whose driver waits for keys, too; run.py fails if one that does isn't named here.
 KEYED_WAITING := rust
 test-conformance: $(if $(call has,rust),examples) $(BUILD_STAGES)
 	$(PYTHON) -m unittest discover -s tests/conformance
-	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))') $(foreach lang,$(filter $(KEYED),$(LANGS)),--keyed $(lang)) \
-		$(foreach lang,$(filter $(KEYED_QUOTAS),$(LANGS)),--key-quotas $(lang)) $(foreach lang,$(filter $(WAITING),$(LANGS)),--waiting $(lang)) \
+	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))') \
 		$(foreach lang,$(filter $(KEYED_WAITING),$(LANGS)),--keyed-waiting $(lang))
 
 test-readme: $(BUILD_STAGES)

@@ -122,13 +122,13 @@ def run_driver(command, files):
 
 
 def all_parts():
-    """Of each part the option that names who knows it (all know the first), its files, and its random scripts."""
+    """Of each part its name, its files and its random scripts. All drivers know all but the last, whose option says who."""
     keyed = sorted((VECTORS / "keyed").glob("*.txt"))
     quotas = [vector for vector in keyed if vector.name in KEY_QUOTA_VECTORS]
     waiting = sorted((VECTORS / "waiting").glob("*.txt"))
     keyed_waiting = [vector for vector in waiting if vector.name.startswith("keyed_")]
     return (
-        (None, sorted(VECTORS.glob("*.txt")), KINDS),
+        ("unkeyed", sorted(VECTORS.glob("*.txt")), KINDS),
         ("keyed", [vector for vector in keyed if vector not in quotas], KEYED_KINDS),
         ("key_quotas", quotas, KEY_QUOTA_KINDS),
         ("waiting", [vector for vector in waiting if vector not in keyed_waiting], WAITING_KINDS),
@@ -218,19 +218,16 @@ def driver_option(text):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--driver", type=driver_option, action="append", default=[], metavar="LANG=COMMAND")
-    arguments.add_argument("--keyed", action="append", default=[], metavar="LANG", help="whose driver knows keys")
     arguments.add_argument(
-        "--key-quotas", action="append", default=[], metavar="LANG", help="and quotas of single keys"
+        "--keyed-waiting", action="append", default=[], metavar="LANG", help="whose driver waits for keys, too"
     )
-    arguments.add_argument("--waiting", action="append", default=[], metavar="LANG", help="whose driver waits")
-    arguments.add_argument("--keyed-waiting", action="append", default=[], metavar="LANG", help="for keys, too")
     arguments.add_argument("--seed", type=int, default=int(time.time()))
     arguments.add_argument("--count", type=int, default=1000, help="random scripts, and as many keyed ones")
     arguments.add_argument("--update-golden", action="store_true", help="write the golden transcripts from the model")
     given = arguments.parse_args()
     drivers = dict(given.driver)
     parts = all_parts()
-    unknown = {language for option, *_ in parts[1:] for language in getattr(given, option)} - drivers.keys()
+    unknown = set(given.keyed_waiting) - drivers.keys()
     if unknown:
         arguments.error(f"named without a --driver: {', '.join(sorted(unknown))}")
     vectors = [vector for _, files, _ in parts for vector in files]
@@ -240,13 +237,13 @@ def main():
     report = Report()
     check_model(report, vectors)
     with tempfile.TemporaryDirectory() as folder:
-        for option, files, kinds in parts:
-            named = getattr(given, option) if option else drivers
-            random_file = Path(folder) / (f"random_{option}.txt" if option else "random.txt")
+        for part, files, kinds in parts:
+            named = getattr(given, part, drivers)
+            random_file = Path(folder) / f"random_{part}.txt"
             write_scripts(random_file, given.seed, given.count, kinds)
             compare(report, files, [driver for driver in given.driver if driver[0] in named], random_file)
             not_named = [driver for driver in given.driver if driver[0] not in named]
-            check_not_named(report, option, files, not_named)
+            check_not_named(report, part, files, not_named)
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed else 0
 
