@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "docs/keyed.md", "docs/waiting.md", "include/README.md")
+PAGES = ("README.md", "docs/keyed.md", "docs/waiting.md", "include/README.md", "java/README.md")
 WORK = ROOT / "build" / "readme"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # The language of LANGS that a block's tag stands for.

@@ -199,7 +199,7 @@ public final class RateLimiter extends QuotaLimiter {
 
     /**
      * {@link #acquire(long, Duration)} as a future, which needs no thread. Cancelling it, or completing it by other means, ends the
-     * wait. It is completed on the thread whose call does so: of who resets or closes the limiter, or moves its manual clock; of the
+     * wait; tokens that were granted first are spent. It is completed on the thread whose call does so: of who resets or closes the limiter, or moves its manual clock; of the
      * common pool when its time has come. What waited for it there should be short, or be asked for by {@code ...Async}.
      *
      * <pre>{@code

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 
 /** Calls for which the stack has no room, each at many depths: no permit is lost, and none is given back twice. */
 class StackOverflowTest {
-    private static final int ROUNDS = 100;
+    private static final int ROUNDS = 40;
     private static final int STACK_BYTES = 256 << 10;
     private static final long PATIENCE_NANOS = 30_000_000_000L;
 
@@ -142,7 +142,7 @@ class StackOverflowTest {
         KeyedRateLimiter keyed =
                 KeyedRateLimiter.builder("5/h").clock(new ManualClock()).build();
         onASmallStack(() -> {
-            for (int round = 0; round < ROUNDS / 4; round++) {
+            for (int round = 0; round < ROUNDS / 2; round++) {
                 Decision decision = limiter.decide(5);
                 fromDepth(round % 64, 0, () -> limiter.refund(decision));
                 Decision ofKey = keyed.decide("ann", 5);
