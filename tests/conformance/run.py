@@ -122,7 +122,7 @@ def run_driver(command, files):
 
 
 def all_parts():
-    """Of each part its name, its files and its random scripts. All drivers know all but the last, whose option says who."""
+    """Of each part its name, its files and its random scripts. Drivers know all but the last, whose option says who."""
     keyed = sorted((VECTORS / "keyed").glob("*.txt"))
     quotas = [vector for vector in keyed if vector.name in KEY_QUOTA_VECTORS]
     waiting = sorted((VECTORS / "waiting").glob("*.txt"))
