@@ -28,7 +28,7 @@ pub const TIDEGATE_CONCURRENCY_LIMIT_ZERO: u32 = 1;
 /// each. since 1
 pub const TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME: u32 = 2;
 
-/// Flag of tidegate_concurrency_limiter_options: nobody may wait. since 1
+/// Flag of the options of concurrency limiters, keyed or not: nobody may wait. since 1
 pub const TIDEGATE_CONCURRENCY_NO_WAITERS: u32 = 4;
 
 /// How to make a concurrency limiter. 64 bytes. since 1
@@ -65,6 +65,7 @@ unsafe impl Sized32 for tidegate_concurrency_limiter_options {}
 /// Permits that are held. 32 bytes, and never more. Belongs to the caller, who keeps it until the release and may move it
 /// to another thread. since 1
 #[repr(C)]
+#[derive(Default)]
 pub struct tidegate_permit {
     /// The limiter that lent the permits; 0 if none did.
     pub limiter_id: u64,
@@ -82,10 +83,6 @@ layout! { tidegate_permit: 32 {
     acquired_at_ns: 16,
     process: 24,
 } }
-
-impl tidegate_permit {
-    pub(crate) const NOTHING: Self = Self { limiter_id: 0, permits: 0, acquired_at_ns: 0, process: 0 };
-}
 
 impl From<RawPermit> for tidegate_permit {
     fn from(RawPermit { limiter_id, permits, acquired_at_ns, process }: RawPermit) -> Self {
@@ -166,7 +163,7 @@ pub unsafe extern "C" fn tidegate_concurrency_limiter_try_acquire(
         let permit_out = checked(permit_out, "permit_out")?;
         let (status, permit) = match limiter.0.try_acquire_raw(permits)? {
             Ok(permit) => (Status::Allowed, permit.into()),
-            Err(status) => (status, tidegate_permit::NOTHING),
+            Err(status) => (status, tidegate_permit::default()),
         };
         // SAFETY: the header asks for a place to write to.
         unsafe { permit_out.write(permit) };

@@ -10,19 +10,21 @@
 //!         tidegate_keyed_concurrency_limiter_release(limiter, &permit, ok);
 //!     }
 //!
-//! A key with permits out keeps its place until they are back: a new key that finds none is refused with
-//! TIDEGATE_KEYS_FULL.
+//! A key with permits out, or waited for, keeps its place: a new key that finds none is refused with TIDEGATE_KEYS_FULL.
 
 use crate::border::{
     Mistake, Sized32, add_owner, check_flags, check_limit, check_reserved, checked, drop_owner, guard, guard_and_tell,
     into_handle, object, sized,
 };
-use crate::concurrency_limiter::{MAX_LIMIT, TIDEGATE_CONCURRENCY_LIMIT_ZERO, TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME};
+use crate::concurrency_limiter::{
+    MAX_LIMIT, TIDEGATE_CONCURRENCY_LIMIT_ZERO, TIDEGATE_CONCURRENCY_NO_WAITERS, TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME,
+};
 use crate::key::key_bytes;
 use crate::keyed_rate_limiter::max_keys_or_default;
 use crate::layout::layout;
 use crate::object::{tidegate_clock, tidegate_keyed_concurrency_limiter};
 use crate::stats::tidegate_stats;
+use crate::waiting::max_waiters;
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidegate_core::{KeyedConcurrencyLimiter, KeyedConcurrencyOptions, RawKeyedPermit, Status};
@@ -33,17 +35,20 @@ use tidegate_core::{KeyedConcurrencyLimiter, KeyedConcurrencyOptions, RawKeyedPe
 pub struct tidegate_keyed_concurrency_limiter_options {
     /// sizeof(tidegate_keyed_concurrency_limiter_options).
     pub struct_size: u32,
-    /// Any of TIDEGATE_CONCURRENCY_LIMIT_ZERO, TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME.
+    /// Any of TIDEGATE_CONCURRENCY_LIMIT_ZERO, TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME, TIDEGATE_CONCURRENCY_NO_WAITERS.
     pub flags: u32,
     /// How many permits of each key may be out at once: 1 to 2147483647, or 0 with TIDEGATE_CONCURRENCY_LIMIT_ZERO.
     pub limit: u64,
-    /// For how many keys with permits out there is room: 1 to TIDEGATE_MAX_KEYS; 0 for TIDEGATE_DEFAULT_MAX_KEYS. Takes
-    /// 40 bytes for each.
+    /// For how many keys with permits out, or waited for, there is room: 1 to TIDEGATE_MAX_KEYS; 0 for
+    /// TIDEGATE_DEFAULT_MAX_KEYS. Takes 40 bytes for each.
     pub max_keys: u64,
-    /// The clock that hold times are measured on; NULL for the monotonic one.
+    /// The clock that timeouts and hold times are measured on; NULL for the monotonic one.
     pub clock: *const tidegate_clock,
+    /// How many may wait for one key at once: 1 to TIDEGATE_MAX_WAITERS; 0 for as many, or, with
+    /// TIDEGATE_CONCURRENCY_NO_WAITERS, for none.
+    pub max_waiters: u64,
     /// All 0.
-    pub reserved: [u64; 4],
+    pub reserved: [u64; 3],
 }
 
 layout! { tidegate_keyed_concurrency_limiter_options: 64 {
@@ -52,7 +57,8 @@ layout! { tidegate_keyed_concurrency_limiter_options: 64 {
     limit: 8,
     max_keys: 16,
     clock: 24,
-    reserved: 32,
+    max_waiters: 32,
+    reserved: 40,
 } }
 
 // SAFETY: integers and a pointer, which fill 64 bytes.
@@ -61,6 +67,7 @@ unsafe impl Sized32 for tidegate_keyed_concurrency_limiter_options {}
 /// Permits of a key that are held. 32 bytes, and never more. Belongs to the caller, who keeps it until the release and
 /// may move it to another thread. since 1
 #[repr(C)]
+#[derive(Default)]
 pub struct tidegate_keyed_permit {
     /// The limiter that lent the permits; 0 if none did.
     pub limiter_id: u64,
@@ -76,6 +83,12 @@ layout! { tidegate_keyed_permit: 32 {
     key_hash: 16,
 } }
 
+impl From<RawKeyedPermit> for tidegate_keyed_permit {
+    fn from(RawKeyedPermit { limiter_id, key_hash, permits }: RawKeyedPermit) -> Self {
+        Self { limiter_id, permits, key_hash }
+    }
+}
+
 /// # Safety
 ///
 /// `options` is NULL or may be read for as many bytes as it says, and its clock is NULL or a live handle.
@@ -84,13 +97,18 @@ unsafe fn build(
 ) -> Result<KeyedConcurrencyLimiter, Mistake> {
     // SAFETY: as the caller vouches.
     let (options, _) = unsafe { sized(options, "options") }?;
-    check_flags(options.flags, TIDEGATE_CONCURRENCY_LIMIT_ZERO | TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME)?;
+    let known =
+        TIDEGATE_CONCURRENCY_LIMIT_ZERO | TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME | TIDEGATE_CONCURRENCY_NO_WAITERS;
+    check_flags(options.flags, known)?;
     check_reserved(&options.reserved)?;
     let zero = options.flags & TIDEGATE_CONCURRENCY_LIMIT_ZERO != 0;
     check_limit(options.limit, MAX_LIMIT, zero, "TIDEGATE_CONCURRENCY_LIMIT_ZERO")?;
     let track = options.flags & TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME != 0;
     let max_keys = max_keys_or_default(options.max_keys);
-    let mut settings = KeyedConcurrencyOptions::new().max_keys(max_keys).track_hold_time(track);
+    let nobody_waits = options.flags & TIDEGATE_CONCURRENCY_NO_WAITERS != 0;
+    let max_waiters = max_waiters(options.max_waiters, nobody_waits, "TIDEGATE_CONCURRENCY_NO_WAITERS")?;
+    let mut settings =
+        KeyedConcurrencyOptions::new().max_keys(max_keys).track_hold_time(track).max_waiters(max_waiters);
     if !options.clock.is_null() {
         // SAFETY: as the caller vouches.
         settings = settings.clock(&unsafe { object(options.clock, "clock") }?.clock);
@@ -130,8 +148,9 @@ pub unsafe extern "C" fn tidegate_keyed_concurrency_limiter_new(
 /// If allowed, `*permit_out` holds them until they are released by tidegate_keyed_concurrency_limiter_release(). If
 /// refused, it is written too, as a permit that holds nothing. Permits of a limiter that is freed are gone with it.
 ///
-/// Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED, always so while the limit is 0; TIDEGATE_EXCEEDS_CAPACITY if `permits` is
-/// more than the limit; TIDEGATE_KEYS_FULL; TIDEGATE_ERROR_KEY; TIDEGATE_ERROR_COST.
+/// Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED, always so while the limit is 0 or anybody waits for the key;
+/// TIDEGATE_EXCEEDS_CAPACITY if `permits` is more than the limit; TIDEGATE_KEYS_FULL; TIDEGATE_CLOSED; TIDEGATE_ERROR_KEY;
+/// TIDEGATE_ERROR_COST.
 ///
 /// since 1
 #[unsafe(no_mangle)]
@@ -149,12 +168,11 @@ pub unsafe extern "C" fn tidegate_keyed_concurrency_limiter_try_acquire(
         let key = unsafe { key_bytes(key, key_size) }?;
         let permit_out = checked(permit_out, "permit_out")?;
         let (status, permit) = match limiter.0.try_acquire_raw(key, permits)? {
-            Ok(permit) => (Status::Allowed, permit),
-            Err(status) => (status, RawKeyedPermit { limiter_id: 0, key_hash: [0; 2], permits: 0 }),
+            Ok(permit) => (Status::Allowed, permit.into()),
+            Err(status) => (status, tidegate_keyed_permit::default()),
         };
-        let RawKeyedPermit { limiter_id, key_hash, permits } = permit;
         // SAFETY: the header asks for a place to write to.
-        unsafe { permit_out.write(tidegate_keyed_permit { limiter_id, permits, key_hash }) };
+        unsafe { permit_out.write(permit) };
         Ok(status)
     })
 }
@@ -249,7 +267,8 @@ pub unsafe extern "C" fn tidegate_keyed_concurrency_limiter_in_flight(
     })
 }
 
-/// How many permits of a key could be taken now, if there is room for it; 0 while more are out than a lowered limit.
+/// How many permits of a key could be taken now, if there is room for it; 0 while anybody waits for it, or more are out
+/// than a lowered limit, or the limiter is closed.
 ///
 /// Returns TIDEGATE_OK; TIDEGATE_ERROR_KEY.
 ///
@@ -269,7 +288,7 @@ pub unsafe extern "C" fn tidegate_keyed_concurrency_limiter_available(
     })
 }
 
-/// For how many keys with permits out there is room: max_keys. Returns TIDEGATE_OK.
+/// For how many keys with permits out, or waited for, there is room: max_keys. Returns TIDEGATE_OK.
 ///
 /// since 1
 #[unsafe(no_mangle)]

@@ -23,7 +23,9 @@ use crate::key::{TIDEGATE_DEFAULT_MAX_KEYS, key_array, key_bytes, tidegate_key};
 use crate::layout::layout;
 use crate::object::{tidegate_clock, tidegate_keyed_rate_limiter};
 use crate::quota::{read_all, tidegate_quota, write_all};
+use crate::rate_limiter::TIDEGATE_RATE_NO_WAITERS;
 use crate::stats::{tell, tidegate_stats};
+use crate::waiting::max_waiters;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use tidegate_core::{IntoQuotas, KeyedRateLimiter, KeyedRateOptions, Status, WhenFull};
@@ -43,7 +45,7 @@ pub const TIDEGATE_WHEN_FULL_DENY_NEW: u32 = 2;
 pub struct tidegate_keyed_rate_limiter_options {
     /// sizeof(tidegate_keyed_rate_limiter_options).
     pub struct_size: u32,
-    /// 0: there are none yet.
+    /// 0 or TIDEGATE_RATE_NO_WAITERS.
     pub flags: u32,
     /// For how many keys that owe something at once there is room: 1 to TIDEGATE_MAX_KEYS; 0 for
     /// TIDEGATE_DEFAULT_MAX_KEYS. Takes 40 bytes for each, and as much for each quota.
@@ -60,8 +62,11 @@ pub struct tidegate_keyed_rate_limiter_options {
     pub region: *mut c_void,
     /// Its size: at least what tidegate_keyed_rate_limiter_region_size() says; 0 with NULL.
     pub region_size: usize,
+    /// How many may wait for one key at once: 1 to TIDEGATE_MAX_WAITERS; 0 for as many, or, with TIDEGATE_RATE_NO_WAITERS,
+    /// for none.
+    pub max_waiters: u64,
     /// All 0.
-    pub reserved: [u64; 2],
+    pub reserved: [u64; 1],
 }
 
 layout! { tidegate_keyed_rate_limiter_options: 64 {
@@ -73,7 +78,8 @@ layout! { tidegate_keyed_rate_limiter_options: 64 {
     clock: 24,
     region: 32,
     region_size: 40,
-    reserved: 48,
+    max_waiters: 48,
+    reserved: 56,
 } }
 
 // SAFETY: integers and pointers, which fill 64 bytes.
@@ -98,7 +104,7 @@ unsafe fn settings_of(
     }
     // SAFETY: as the caller vouches.
     let (options, _) = unsafe { sized(options, "options") }?;
-    check_flags(options.flags, 0)?;
+    check_flags(options.flags, TIDEGATE_RATE_NO_WAITERS)?;
     check_reserved(&options.reserved)?;
     let when_full = match options.when_full {
         TIDEGATE_WHEN_FULL_DEFAULT | TIDEGATE_WHEN_FULL_EVICT => WhenFull::Evict,
@@ -109,8 +115,13 @@ unsafe fn settings_of(
         }
     };
     let max_keys = max_keys_or_default(options.max_keys);
-    let mut settings =
-        KeyedRateOptions::new().max_keys(max_keys).when_full(when_full).track_denied(options.track_denied);
+    let nobody_waits = options.flags & TIDEGATE_RATE_NO_WAITERS != 0;
+    let max_waiters = max_waiters(options.max_waiters, nobody_waits, "TIDEGATE_RATE_NO_WAITERS")?;
+    let mut settings = KeyedRateOptions::new()
+        .max_keys(max_keys)
+        .when_full(when_full)
+        .track_denied(options.track_denied)
+        .max_waiters(max_waiters);
     if !options.clock.is_null() {
         // SAFETY: as the caller vouches.
         settings = settings.clock(&unsafe { object(options.clock, "clock") }?.clock);
@@ -224,7 +235,7 @@ pub unsafe extern "C" fn tidegate_keyed_rate_limiter_parse(
     unsafe { guard_and_tell(error, error_size, body) }
 }
 
-/// Takes `cost` tokens of a key if all can be had now. This is the fast way: it tells no figures.
+/// Takes `cost` tokens of a key if all can be had now, and nobody waits for it. This is the fast way: it tells no figures.
 ///
 /// Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_KEYS_FULL; TIDEGATE_ERROR_KEY;
 /// TIDEGATE_ERROR_COST.

@@ -33,7 +33,7 @@
 //!   return TIDEGATE_ERROR_NULL_POINTER for a pointer that must not be NULL, TIDEGATE_ERROR_MEMORY for one that is not
 //!   aligned for its type, and TIDEGATE_ERROR_PANIC after a fault inside the library, which stays usable.
 //! - Threads. Every function may be called from any thread at any time, also on one and the same object, except that an
-//!   object must not be used once its last owner has freed it. None may be called from a signal handler. Only the two
+//!   object must not be used once its last owner has freed it. None may be called from a signal handler. Only those
 //!   that end in `_limiter_acquire` keep their thread waiting. Callbacks: see "Waiting without a thread".
 //! - Units. Times are whole nanoseconds and say so in their names, `_ns`. Tokens and permits are whole numbers from 1 to
 //!   TIDEGATE_MAX_COST.
@@ -60,6 +60,7 @@ mod key_quota;
 mod keyed_concurrency_limiter;
 mod keyed_decision;
 mod keyed_rate_limiter;
+mod keyed_waiting;
 mod layout;
 mod object;
 mod quota;

@@ -23,7 +23,7 @@ use crate::waiting::max_waiters;
 use std::ffi::c_char;
 use tidegate_core::{IntoQuotas, RateOptions, Status};
 
-/// Flag of tidegate_rate_limiter_options: nobody may wait. since 1
+/// Flag of the options of rate limiters, keyed or not: nobody may wait. since 1
 pub const TIDEGATE_RATE_NO_WAITERS: u32 = 1;
 
 /// How to make a rate limiter. 64 bytes. since 1

@@ -48,6 +48,7 @@ use crate::object::{tidegate_concurrency_limiter, tidegate_rate_limiter};
 use crate::status::TIDEGATE_NEVER_NS;
 use crate::waiting::timeout;
 use std::ffi::c_void;
+use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 use tidegate_core::{Error, Event, RawPermit, Started, Status, Ticket};
 
@@ -57,9 +58,9 @@ use tidegate_core::{Error, Event, RawPermit, Started, Status, Ticket};
 pub type tidegate_wait_callback =
     Option<unsafe extern "C" fn(user_data: *mut c_void, status: i32, permit: *const tidegate_permit)>;
 
-/// A callback, and whom it is for.
-struct Listener {
-    callback: unsafe extern "C" fn(*mut c_void, i32, *const tidegate_permit),
+/// A callback for permits of type `P`, and whom it is for.
+pub(crate) struct Listener<P> {
+    callback: unsafe extern "C" fn(*mut c_void, i32, *const P),
     user_data: *mut c_void,
     /// Held while the callback runs. Threads may bring a TIDEGATE_POLL_AGAIN and the end at once: the last call then waits for the
     /// other to return, or the other is not made any more, so that `user_data` is the caller's again after the last.
@@ -67,18 +68,21 @@ struct Listener {
 }
 
 // SAFETY: the header says that callbacks run on any thread; the library only hands `user_data` through.
-unsafe impl Send for Listener {}
+unsafe impl<P> Send for Listener<P> {}
 // SAFETY: as above.
-unsafe impl Sync for Listener {}
+unsafe impl<P> Sync for Listener<P> {}
 
-impl Listener {
-    fn new(callback: tidegate_wait_callback, user_data: *mut c_void) -> Result<Self, Mistake> {
+impl<P> Listener<P> {
+    pub(crate) fn new(
+        callback: Option<unsafe extern "C" fn(*mut c_void, i32, *const P)>,
+        user_data: *mut c_void,
+    ) -> Result<Self, Mistake> {
         let allowed = "a function";
         let callback = callback.ok_or_else(|| Mistake::new(Status::NullPointer, "callback", "NULL", allowed))?;
         Ok(Self { callback, user_data, is_over: Mutex::new(false) })
     }
 
-    fn tell<T>(&self, event: Event<T>, permit: impl FnOnce(T) -> Option<tidegate_permit>) {
+    pub(crate) fn tell<T>(&self, event: Event<T>, permit: impl FnOnce(T) -> Option<P>) {
         let (status, permit) = match event {
             Event::Granted(granted) => (Status::Allowed, permit(granted)),
             Event::Refused(status) => (status, None),
@@ -96,20 +100,15 @@ impl Listener {
 }
 
 /// Where the host looks for what it needs to know of its wait.
-#[derive(Clone, Copy)]
-struct Outputs {
+pub(crate) struct Outputs<P> {
     ticket: *mut u64,
     wake_after_ns: *mut u64,
     /// Of a concurrency limiter.
-    permit: *mut tidegate_permit,
+    permit: *mut P,
 }
 
-impl Outputs {
-    fn new(
-        ticket_out: *mut u64,
-        wake_after_ns_out: *mut u64,
-        permit_out: *mut tidegate_permit,
-    ) -> Result<Self, Mistake> {
+impl<P: Default> Outputs<P> {
+    pub(crate) fn new(ticket_out: *mut u64, wake_after_ns_out: *mut u64, permit_out: *mut P) -> Result<Self, Mistake> {
         let ticket = checked(ticket_out, "ticket_out")?;
         Ok(Self { ticket, wake_after_ns: checked(wake_after_ns_out, "wake_after_ns_out")?, permit: permit_out })
     }
@@ -117,7 +116,7 @@ impl Outputs {
     /// # Safety
     ///
     /// All may be written, but for a permit that is NULL.
-    unsafe fn write(self, ticket: u64, wake_after_ns: u64, permit: tidegate_permit) {
+    unsafe fn write(&self, ticket: u64, wake_after_ns: u64, permit: P) {
         // SAFETY: as the caller vouches.
         unsafe {
             self.ticket.write(ticket);
@@ -133,18 +132,18 @@ impl Outputs {
     /// # Safety
     ///
     /// As [`write`](Self::write).
-    unsafe fn note(self, ticket: Ticket, wake_after_ns: u64) {
+    pub(crate) unsafe fn note(&self, ticket: Ticket, wake_after_ns: u64) {
         // SAFETY: as the caller vouches.
-        unsafe { self.write(ticket.to_u64(), wake_after_ns, tidegate_permit::NOTHING) };
+        unsafe { self.write(ticket.to_u64(), wake_after_ns, P::default()) };
     }
 
     /// # Safety
     ///
     /// As [`write`](Self::write), unless it is pending: then they may be gone by now.
-    unsafe fn conclude<T>(self, started: Started<T>, permit: impl FnOnce(T) -> tidegate_permit) -> Status {
+    pub(crate) unsafe fn conclude<T>(&self, started: Started<T>, permit: impl FnOnce(T) -> P) -> Status {
         let (status, permit) = match started {
             Started::Granted(granted) => (Status::Allowed, permit(granted)),
-            Started::Refused(status) => (status, tidegate_permit::NOTHING),
+            Started::Refused(status) => (status, P::default()),
             Started::Pending { .. } => return Status::Pending,
         };
         // SAFETY: as the caller vouches.
@@ -177,13 +176,13 @@ pub unsafe extern "C" fn tidegate_rate_limiter_acquire_async(
         // SAFETY: the header asks for a live handle.
         let limiter = unsafe { object(limiter, "limiter") }?;
         let listener = Listener::new(callback, user_data)?;
-        let outputs = Outputs::new(ticket_out, wake_after_ns_out, std::ptr::null_mut())?;
+        let outputs = Outputs::<()>::new(ticket_out, wake_after_ns_out, null_mut())?;
         // SAFETY: the header asks for places to write to.
         let note = |ticket, wake_after_ns| unsafe { outputs.note(ticket, wake_after_ns) };
         let listen = move |event| listener.tell(event, |()| None);
         let started = limiter.0.acquire_by_noted_ticket(cost, timeout(timeout_ns), note, listen)?;
         // SAFETY: the header asks for places to write to.
-        Ok(unsafe { outputs.conclude(started, |()| tidegate_permit::NOTHING) })
+        Ok(unsafe { outputs.conclude(started, |()| ()) })
     })
 }
 
@@ -267,7 +266,7 @@ pub unsafe extern "C" fn tidegate_concurrency_limiter_poll(
 /// # Safety
 ///
 /// `wake_after_ns_out` is NULL or may be written.
-unsafe fn poll(
+pub(crate) unsafe fn poll(
     ask: impl FnOnce() -> Result<Option<u64>, Error>,
     wake_after_ns_out: *mut u64,
 ) -> Result<Status, Mistake> {
@@ -314,6 +313,6 @@ pub unsafe extern "C" fn tidegate_concurrency_limiter_cancel(
     })
 }
 
-fn cancelled(won: bool) -> Status {
+pub(crate) fn cancelled(won: bool) -> Status {
     if won { Status::Allowed } else { Status::TooLate }
 }

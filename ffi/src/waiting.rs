@@ -106,7 +106,7 @@ pub unsafe extern "C" fn tidegate_concurrency_limiter_acquire(
             Ok(permit) => (Status::Allowed, permit.into()),
             // A signal handler forked this thread out of its wait: a mistake, after which no output is written.
             Err(Status::Forked) => return Ok(Status::Forked),
-            Err(status) => (status, tidegate_permit::NOTHING),
+            Err(status) => (status, tidegate_permit::default()),
         };
         // SAFETY: the header asks for a place to write to.
         unsafe { permit_out.write(permit) };

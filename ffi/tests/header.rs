@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// The files of `src/`, in the order of a manual.
-const CHAPTERS: [&str; 17] = [
+const CHAPTERS: [&str; 18] = [
     "status",
     "object",
     "rate_limiter",
@@ -23,6 +23,7 @@ const CHAPTERS: [&str; 17] = [
     "key_quota",
     "denied_key",
     "keyed_concurrency_limiter",
+    "keyed_waiting",
     "clock",
 ];
 

@@ -158,16 +158,16 @@ static void wrong_options_are_told_in_words(void) {
     CHECK_TEXT(told_of_rate("1/s", RATE(.max_keys = TIDEGATE_MAX_KEYS + UINT64_C(1)), TIDEGATE_ERROR_OPTION),
                "max_keys: got 4294967297; allowed: 1 to 4294967296");
     CHECK_TEXT(told_of_rate("1/s", RATE(.when_full = 3), TIDEGATE_ERROR_OPTION), "when_full: got 3; allowed: 0 to 2");
-    CHECK_TEXT(told_of_rate("1/s", RATE(.flags = 1), TIDEGATE_ERROR_OPTION), "flags: got 0x1; allowed: 0");
-    CHECK_TEXT(told_of_rate("1/s", RATE(.reserved = {0, 5}), TIDEGATE_ERROR_OPTION), "reserved: got 5; allowed: 0");
+    CHECK_TEXT(told_of_rate("1/s", RATE(.flags = 2), TIDEGATE_ERROR_OPTION), "flags: got 0x2; allowed: bits of 0x1");
+    CHECK_TEXT(told_of_rate("1/s", RATE(.reserved = {5}), TIDEGATE_ERROR_OPTION), "reserved: got 5; allowed: 0");
     CHECK(strncmp(told_of_rate("1/s", RATE(.clock = ASKEW(&out)), TIDEGATE_ERROR_MEMORY), "clock: got ", 11) == 0);
     CHECK(strncmp(told_of_rate("5/s sliding_log", RATE(0), TIDEGATE_ERROR_OPTION), "algorithm: got ", 15) == 0);
     CHECK(strncmp(told_of_rate("5/m", RATE(0), TIDEGATE_ERROR_OPTION), "quota: got ", 11) == 0);
 
     CHECK_TEXT(told_of_concurrency(CONCURRENCY(.limit = 1, .max_keys = UINT64_MAX), TIDEGATE_ERROR_OPTION),
                "max_keys: got 18446744073709551615; allowed: 1 to 4294967296");
-    CHECK_TEXT(told_of_concurrency(CONCURRENCY(.limit = 1, .flags = 4), TIDEGATE_ERROR_OPTION),
-               "flags: got 0x4; allowed: bits of 0x3");
+    CHECK_TEXT(told_of_concurrency(CONCURRENCY(.limit = 1, .flags = 8), TIDEGATE_ERROR_OPTION),
+               "flags: got 0x8; allowed: bits of 0x7");
     CHECK(strncmp(told_of_concurrency(CONCURRENCY(.limit = 1, .clock = ASKEW(&out)), TIDEGATE_ERROR_MEMORY),
                   "clock: got ", 11) == 0);
     CHECK_TEXT(told_of_concurrency(CONCURRENCY(.limit = 1, .reserved = {6}), TIDEGATE_ERROR_OPTION),

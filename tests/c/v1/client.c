@@ -15,6 +15,11 @@ static void count_call(void *user_data, int32_t status, const tidegate_permit *p
     ++*(int *)user_data;
 }
 
+static void count_keyed_call(void *user_data, int32_t status, const tidegate_keyed_permit *permit) {
+    EXPECT(status == TIDEGATE_CANCELLED && permit == NULL);
+    ++*(int *)user_data;
+}
+
 int main(void) {
     char error[TIDEGATE_ERROR_SIZE];
     tidegate_clock *clock = NULL, *monotonic = NULL;
@@ -136,6 +141,12 @@ int main(void) {
     EXPECT(tidegate_keyed_rate_limiter_capacity(by_text, &figure) == TIDEGATE_OK && figure == TIDEGATE_DEFAULT_MAX_KEYS);
     EXPECT(tidegate_keyed_rate_limiter_stats(by_key, &stats) == TIDEGATE_OK && stats.allowed == 4);
     EXPECT(stats.live_keys == 2 && stats.capacity == 10 && stats.evicted_live == 0);
+    EXPECT(tidegate_keyed_rate_limiter_acquire(by_text, key, key_size, 2, TIDEGATE_NEVER_NS) == TIDEGATE_ALLOWED);
+    EXPECT(tidegate_keyed_rate_limiter_acquire_async(by_text, key, key_size, 1, TIDEGATE_NEVER_NS, count_call, &calls,
+                                                     &ticket, &wake_after_ns) == TIDEGATE_PENDING);
+    EXPECT(tidegate_keyed_rate_limiter_waiting(by_text, key, key_size, &figure) == TIDEGATE_OK && figure == 1);
+    EXPECT(tidegate_keyed_rate_limiter_poll(by_text, ticket, &wake_after_ns) == TIDEGATE_PENDING);
+    EXPECT(tidegate_keyed_rate_limiter_cancel(by_text, ticket) == TIDEGATE_OK && calls == 3);
     EXPECT(tidegate_keyed_rate_limiter_ref(by_key) == by_key);
     tidegate_keyed_rate_limiter_free(by_key);
     tidegate_keyed_rate_limiter_free(by_key);
@@ -153,6 +164,17 @@ int main(void) {
     EXPECT(tidegate_keyed_concurrency_limiter_capacity(lender, &figure) == TIDEGATE_OK && figure == 10);
     EXPECT(tidegate_keyed_concurrency_limiter_release(lender, &held, 1) == TIDEGATE_OK && held.permits == 0);
     EXPECT(tidegate_keyed_concurrency_limiter_stats(lender, &stats) == TIDEGATE_OK && stats.released_ok == 1);
+    tidegate_keyed_permit nothing;
+    EXPECT(tidegate_keyed_concurrency_limiter_acquire(lender, key, key_size, 3, 1000, &held) == TIDEGATE_ALLOWED);
+    EXPECT(tidegate_keyed_concurrency_limiter_acquire_async(lender, key, key_size, 1, TIDEGATE_NEVER_NS, count_keyed_call,
+                                                            &calls, &nothing, &ticket, &wake_after_ns) ==
+           TIDEGATE_PENDING);
+    EXPECT(nothing.permits == 0 && wake_after_ns == TIDEGATE_NEVER_NS);
+    EXPECT(tidegate_keyed_concurrency_limiter_waiting(lender, key, key_size, &figure) == TIDEGATE_OK && figure == 1);
+    EXPECT(tidegate_keyed_concurrency_limiter_poll(lender, ticket, &wake_after_ns) == TIDEGATE_PENDING);
+    EXPECT(tidegate_keyed_concurrency_limiter_cancel(lender, ticket) == TIDEGATE_OK && calls == 4);
+    EXPECT(tidegate_keyed_concurrency_limiter_close(lender) == TIDEGATE_OK);
+    EXPECT(tidegate_keyed_concurrency_limiter_release(lender, &held, 1) == TIDEGATE_OK);
     EXPECT(tidegate_keyed_concurrency_limiter_ref(lender) == lender);
     tidegate_keyed_concurrency_limiter_free(lender);
     tidegate_keyed_concurrency_limiter_free(lender);

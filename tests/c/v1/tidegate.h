@@ -35,7 +35,7 @@
  *   return TIDEGATE_ERROR_NULL_POINTER for a pointer that must not be NULL, TIDEGATE_ERROR_MEMORY for one that is not
  *   aligned for its type, and TIDEGATE_ERROR_PANIC after a fault inside the library, which stays usable.
  * - Threads. Every function may be called from any thread at any time, also on one and the same object, except that an
- *   object must not be used once its last owner has freed it. None may be called from a signal handler. Only the two
+ *   object must not be used once its last owner has freed it. None may be called from a signal handler. Only those
  *   that end in `_limiter_acquire` keep their thread waiting. Callbacks: see "Waiting without a thread".
  * - Units. Times are whole nanoseconds and say so in their names, `_ns`. Tokens and permits are whole numbers from 1 to
  *   TIDEGATE_MAX_COST.
@@ -216,7 +216,7 @@ typedef struct tidegate_rate_limiter tidegate_rate_limiter;
  * one to TIDEGATE_MAX_QUOTAS quotas, joined by `;`. A limit of 0 refuses everything.
  */
 
-/** Flag of tidegate_rate_limiter_options: nobody may wait. since 1 */
+/** Flag of the options of rate limiters, keyed or not: nobody may wait. since 1 */
 #define TIDEGATE_RATE_NO_WAITERS 1
 
 /** How to make a rate limiter. 64 bytes. since 1 */
@@ -426,7 +426,7 @@ int32_t tidegate_rate_limiter_refund(const tidegate_rate_limiter *limiter,
  */
 #define TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME 2
 
-/** Flag of tidegate_concurrency_limiter_options: nobody may wait. since 1 */
+/** Flag of the options of concurrency limiters, keyed or not: nobody may wait. since 1 */
 #define TIDEGATE_CONCURRENCY_NO_WAITERS 4
 
 /** How to make a concurrency limiter. 64 bytes. since 1 */
@@ -1183,7 +1183,7 @@ int32_t tidegate_ip_key(const char *address,
 typedef struct tidegate_keyed_rate_limiter_options {
     /** sizeof(tidegate_keyed_rate_limiter_options). */
     uint32_t struct_size;
-    /** 0: there are none yet. */
+    /** 0 or TIDEGATE_RATE_NO_WAITERS. */
     uint32_t flags;
     /**
      * For how many keys that owe something at once there is room: 1 to TIDEGATE_MAX_KEYS; 0 for
@@ -1206,8 +1206,13 @@ typedef struct tidegate_keyed_rate_limiter_options {
     void *region;
     /** Its size: at least what tidegate_keyed_rate_limiter_region_size() says; 0 with NULL. */
     size_t region_size;
+    /**
+     * How many may wait for one key at once: 1 to TIDEGATE_MAX_WAITERS; 0 for as many, or, with TIDEGATE_RATE_NO_WAITERS,
+     * for none.
+     */
+    uint64_t max_waiters;
     /** All 0. */
-    uint64_t reserved[2];
+    uint64_t reserved[1];
 } tidegate_keyed_rate_limiter_options;
 
 /**
@@ -1258,7 +1263,7 @@ int32_t tidegate_keyed_rate_limiter_parse(const char *text,
                                           size_t error_size);
 
 /**
- * Takes `cost` tokens of a key if all can be had now. This is the fast way: it tells no figures.
+ * Takes `cost` tokens of a key if all can be had now, and nobody waits for it. This is the fast way: it tells no figures.
  *
  * Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_KEYS_FULL; TIDEGATE_ERROR_KEY;
  * TIDEGATE_ERROR_COST.
@@ -1542,27 +1547,31 @@ int32_t tidegate_keyed_rate_limiter_top_denied(const tidegate_keyed_rate_limiter
  *         tidegate_keyed_concurrency_limiter_release(limiter, &permit, ok);
  *     }
  *
- * A key with permits out keeps its place until they are back: a new key that finds none is refused with
- * TIDEGATE_KEYS_FULL.
+ * A key with permits out, or waited for, keeps its place: a new key that finds none is refused with TIDEGATE_KEYS_FULL.
  */
 
 /** How to make a keyed concurrency limiter. 64 bytes. since 1 */
 typedef struct tidegate_keyed_concurrency_limiter_options {
     /** sizeof(tidegate_keyed_concurrency_limiter_options). */
     uint32_t struct_size;
-    /** Any of TIDEGATE_CONCURRENCY_LIMIT_ZERO, TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME. */
+    /** Any of TIDEGATE_CONCURRENCY_LIMIT_ZERO, TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME, TIDEGATE_CONCURRENCY_NO_WAITERS. */
     uint32_t flags;
     /** How many permits of each key may be out at once: 1 to 2147483647, or 0 with TIDEGATE_CONCURRENCY_LIMIT_ZERO. */
     uint64_t limit;
     /**
-     * For how many keys with permits out there is room: 1 to TIDEGATE_MAX_KEYS; 0 for TIDEGATE_DEFAULT_MAX_KEYS. Takes
-     * 40 bytes for each.
+     * For how many keys with permits out, or waited for, there is room: 1 to TIDEGATE_MAX_KEYS; 0 for
+     * TIDEGATE_DEFAULT_MAX_KEYS. Takes 40 bytes for each.
      */
     uint64_t max_keys;
-    /** The clock that hold times are measured on; NULL for the monotonic one. */
+    /** The clock that timeouts and hold times are measured on; NULL for the monotonic one. */
     const tidegate_clock *clock;
+    /**
+     * How many may wait for one key at once: 1 to TIDEGATE_MAX_WAITERS; 0 for as many, or, with
+     * TIDEGATE_CONCURRENCY_NO_WAITERS, for none.
+     */
+    uint64_t max_waiters;
     /** All 0. */
-    uint64_t reserved[4];
+    uint64_t reserved[3];
 } tidegate_keyed_concurrency_limiter_options;
 
 /**
@@ -1599,8 +1608,9 @@ int32_t tidegate_keyed_concurrency_limiter_new(const struct tidegate_keyed_concu
  * If allowed, `*permit_out` holds them until they are released by tidegate_keyed_concurrency_limiter_release(). If
  * refused, it is written too, as a permit that holds nothing. Permits of a limiter that is freed are gone with it.
  *
- * Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED, always so while the limit is 0; TIDEGATE_EXCEEDS_CAPACITY if `permits` is
- * more than the limit; TIDEGATE_KEYS_FULL; TIDEGATE_ERROR_KEY; TIDEGATE_ERROR_COST.
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_DENIED, always so while the limit is 0 or anybody waits for the key;
+ * TIDEGATE_EXCEEDS_CAPACITY if `permits` is more than the limit; TIDEGATE_KEYS_FULL; TIDEGATE_CLOSED; TIDEGATE_ERROR_KEY;
+ * TIDEGATE_ERROR_COST.
  *
  * since 1
  */
@@ -1657,7 +1667,8 @@ int32_t tidegate_keyed_concurrency_limiter_in_flight(const tidegate_keyed_concur
                                                      uint64_t *in_flight_out);
 
 /**
- * How many permits of a key could be taken now, if there is room for it; 0 while more are out than a lowered limit.
+ * How many permits of a key could be taken now, if there is room for it; 0 while anybody waits for it, or more are out
+ * than a lowered limit, or the limiter is closed.
  *
  * Returns TIDEGATE_OK; TIDEGATE_ERROR_KEY.
  *
@@ -1669,7 +1680,7 @@ int32_t tidegate_keyed_concurrency_limiter_available(const tidegate_keyed_concur
                                                      uint64_t *available_out);
 
 /**
- * For how many keys with permits out there is room: max_keys. Returns TIDEGATE_OK.
+ * For how many keys with permits out, or waited for, there is room: max_keys. Returns TIDEGATE_OK.
  *
  * since 1
  */
@@ -1700,6 +1711,170 @@ tidegate_keyed_concurrency_limiter *tidegate_keyed_concurrency_limiter_ref(const
  * since 1
  */
 void tidegate_keyed_concurrency_limiter_free(tidegate_keyed_concurrency_limiter *limiter);
+
+
+/*
+ * Waiting with keys
+ * =================
+ *
+ * As "Waiting" and "Waiting without a thread" say, with a line for each key: who waits for one is in nobody's way who asks
+ * for another.
+ *
+ *     tidegate_keyed_permit permit;
+ *     if (tidegate_keyed_concurrency_limiter_acquire(limiter, "/report", 7, 1, 250000000, &permit) == TIDEGATE_ALLOWED) {
+ *         int32_t ok = work();
+ *         tidegate_keyed_concurrency_limiter_release(limiter, &permit, ok);
+ *     }
+ *
+ * A key that is waited for keeps its place: it is never evicted. `max_waiters` of the options is for each key. A ticket knows
+ * its key. In the child of a fork, to release a permit of the parent's is TIDEGATE_ERROR_PERMIT.
+ */
+
+/** tidegate_wait_callback for permits of a key; `permit` is NULL unless they were granted. since 1 */
+typedef void (*tidegate_keyed_wait_callback)(void *user_data,
+                                             int32_t status,
+                                             const tidegate_keyed_permit *permit);
+
+/**
+ * Takes `cost` tokens of a key, all at once, and waits for them for at most `timeout_ns`, on this thread, as
+ * tidegate_rate_limiter_acquire() does.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_TIMED_OUT; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_QUEUE_FULL; TIDEGATE_KEYS_FULL;
+ * TIDEGATE_ERROR_KEY; TIDEGATE_ERROR_COST.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_acquire(const tidegate_keyed_rate_limiter *limiter,
+                                            const void *key,
+                                            size_t key_size,
+                                            uint64_t cost,
+                                            uint64_t timeout_ns);
+
+/**
+ * Takes `permits` permits of a key, all at once, and waits for them for at most `timeout_ns`, on this thread.
+ *
+ * If allowed, `*permit_out` holds them until they are released by tidegate_keyed_concurrency_limiter_release(). If
+ * refused, it is written too, as a permit that holds nothing.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_TIMED_OUT; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_QUEUE_FULL; TIDEGATE_KEYS_FULL;
+ * TIDEGATE_CLOSED; TIDEGATE_ERROR_KEY; TIDEGATE_ERROR_COST.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_concurrency_limiter_acquire(const tidegate_keyed_concurrency_limiter *limiter,
+                                                   const void *key,
+                                                   size_t key_size,
+                                                   uint64_t permits,
+                                                   uint64_t timeout_ns,
+                                                   tidegate_keyed_permit *permit_out);
+
+/**
+ * How many callers wait for a key. Returns TIDEGATE_OK; TIDEGATE_ERROR_KEY.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_waiting(const tidegate_keyed_rate_limiter *limiter,
+                                            const void *key,
+                                            size_t key_size,
+                                            uint64_t *waiting_out);
+
+/**
+ * How many callers wait for a key. Returns TIDEGATE_OK; TIDEGATE_ERROR_KEY.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_concurrency_limiter_waiting(const tidegate_keyed_concurrency_limiter *limiter,
+                                                   const void *key,
+                                                   size_t key_size,
+                                                   uint64_t *waiting_out);
+
+/**
+ * Lends nothing of any key any more, as tidegate_concurrency_limiter_close() says.
+ *
+ * Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_concurrency_limiter_close(const tidegate_keyed_concurrency_limiter *limiter);
+
+/**
+ * Takes `cost` tokens of a key, or begins to wait for them, as tidegate_rate_limiter_acquire_async() does.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_PENDING; TIDEGATE_TIMED_OUT; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_QUEUE_FULL;
+ * TIDEGATE_KEYS_FULL; TIDEGATE_ERROR_KEY; TIDEGATE_ERROR_COST.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_acquire_async(const tidegate_keyed_rate_limiter *limiter,
+                                                  const void *key,
+                                                  size_t key_size,
+                                                  uint64_t cost,
+                                                  uint64_t timeout_ns,
+                                                  tidegate_wait_callback callback,
+                                                  void *user_data,
+                                                  uint64_t *ticket_out,
+                                                  uint64_t *wake_after_ns_out);
+
+/**
+ * Takes `permits` permits of a key, or begins to wait for them, as tidegate_concurrency_limiter_acquire_async() does.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_PENDING; TIDEGATE_TIMED_OUT; TIDEGATE_EXCEEDS_CAPACITY; TIDEGATE_QUEUE_FULL;
+ * TIDEGATE_KEYS_FULL; TIDEGATE_CLOSED; TIDEGATE_ERROR_KEY; TIDEGATE_ERROR_COST.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_concurrency_limiter_acquire_async(const tidegate_keyed_concurrency_limiter *limiter,
+                                                         const void *key,
+                                                         size_t key_size,
+                                                         uint64_t permits,
+                                                         uint64_t timeout_ns,
+                                                         tidegate_keyed_wait_callback callback,
+                                                         void *user_data,
+                                                         tidegate_keyed_permit *permit_out,
+                                                         uint64_t *ticket_out,
+                                                         uint64_t *wake_after_ns_out);
+
+/**
+ * Looks at a wait for tokens of a key, as tidegate_rate_limiter_poll() does.
+ *
+ * Returns TIDEGATE_OK if it is over; TIDEGATE_PENDING; TIDEGATE_ERROR_TICKET if no wait of this limiter had the ticket.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_poll(const tidegate_keyed_rate_limiter *limiter,
+                                         uint64_t ticket,
+                                         uint64_t *wake_after_ns_out);
+
+/**
+ * Looks at a wait for permits of a key, as tidegate_concurrency_limiter_poll() does.
+ *
+ * Returns TIDEGATE_OK if it is over; TIDEGATE_PENDING; TIDEGATE_ERROR_TICKET if no wait of this limiter had the ticket.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_concurrency_limiter_poll(const tidegate_keyed_concurrency_limiter *limiter,
+                                                uint64_t ticket,
+                                                uint64_t *wake_after_ns_out);
+
+/**
+ * Ends a wait for tokens of a key, as tidegate_rate_limiter_cancel() does.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_TOO_LATE if it was over; TIDEGATE_ERROR_TICKET if no wait of this limiter had the ticket.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_cancel(const tidegate_keyed_rate_limiter *limiter,
+                                           uint64_t ticket);
+
+/**
+ * Ends a wait for permits of a key, as tidegate_concurrency_limiter_cancel() does.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_TOO_LATE if it was over; TIDEGATE_ERROR_TICKET if no wait of this limiter had the ticket.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_concurrency_limiter_cancel(const tidegate_keyed_concurrency_limiter *limiter,
+                                                  uint64_t ticket);
 
 
 /*
