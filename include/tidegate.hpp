@@ -22,7 +22,7 @@
 // Limiters, clocks, permits and decisions are move-only. Limiters and clocks own one share of an object of tidegate.h;
 // share() makes another. All their members may be called from any thread at once.
 //
-// acquire() waits on the calling thread, acquire_async() and acquire_future() do not: see Wait. Whoever waits first goes
+// acquire() waits on the calling thread, acquire_async() does not: see Wait. Whoever waits first goes
 // first. In the child of a fork nobody waits and no permit is out: those of the parent are the parent's, and giving one back
 // does nothing.
 //
@@ -57,6 +57,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "tidegate.h"
@@ -638,21 +639,24 @@ inline constexpr std::uint64_t max_max_waiters = TIDEGATE_MAX_WAITERS;
 namespace detail {
 
 // A wait as its owner and its callback share it.
+template <class Traits>
 struct WaitState {
+    using Raw = typename Traits::Raw;
+
     std::mutex mutex;
     std::condition_variable changed;
     Status status = Status::pending;
     bool poll_again = false;
-    tidegate_permit permit{};
+    Raw permit{};
     // The limiter of an owner that is gone, which a permit that comes after all is given back to.
-    Owner<tidegate_concurrency_limiter> abandoned;
+    typename Traits::Limiter abandoned{};
 
     // `user_data` is a share of the state, which the last call takes with it.
-    static void tell(void *user_data, std::int32_t status, const tidegate_permit *permit) noexcept {
+    static void tell(void *user_data, std::int32_t status, const Raw *permit) noexcept {
         auto *share = static_cast<std::shared_ptr<WaitState> *>(user_data);
         const bool is_last = status != TIDEGATE_POLL_AGAIN;
-        Owner<tidegate_concurrency_limiter> abandoned;
-        tidegate_permit granted = permit == nullptr ? tidegate_permit{} : *permit;
+        typename Traits::Limiter abandoned{};
+        Raw granted = permit == nullptr ? Raw{} : *permit;
         {
             const std::lock_guard<std::mutex> lock((*share)->mutex);
             (*share)->poll_again = !is_last;
@@ -666,9 +670,7 @@ struct WaitState {
         if (is_last) {
             delete share;
         }
-        if (abandoned && granted.permits != 0) {
-            tidegate_concurrency_limiter_release(abandoned.get(), &granted, 1);
-        }
+        Traits::give_back(abandoned, granted);
     }
 };
 
@@ -678,24 +680,26 @@ struct WaitFor;
 
 template <>
 struct WaitFor<Outcome> {
-    using Limiter = tidegate_rate_limiter;
+    // With keys or without.
+    using Limiter = std::variant<Owner<tidegate_rate_limiter>, Owner<tidegate_keyed_rate_limiter>>;
+    using Raw = tidegate_permit;
 
-    static std::int32_t begin(const Limiter *limiter, std::uint64_t cost, std::uint64_t timeout_ns, void *user_data,
-                              tidegate_permit *, std::uint64_t *ticket, std::uint64_t *wake_after_ns) noexcept {
-        return tidegate_rate_limiter_acquire_async(limiter, cost, timeout_ns, WaitState::tell, user_data, ticket,
-                                                   wake_after_ns);
+    static std::int32_t poll(const Limiter &limiter, std::uint64_t ticket, std::uint64_t *wake_after_ns) noexcept {
+        return limiter.index() == 0 ? tidegate_rate_limiter_poll(std::get<0>(limiter).get(), ticket, wake_after_ns)
+                                    : tidegate_keyed_rate_limiter_poll(std::get<1>(limiter).get(), ticket, wake_after_ns);
     }
-    static constexpr auto poll = tidegate_rate_limiter_poll;
-    static constexpr auto cancel = tidegate_rate_limiter_cancel;
-    static constexpr auto ref = tidegate_rate_limiter_ref;
-
-    static Outcome answer(Owner<Limiter>, Status status, const tidegate_permit &) noexcept { return Outcome(status); }
-    static void abandon(WaitState &, Owner<Limiter>) noexcept {}
+    static std::int32_t cancel(const Limiter &limiter, std::uint64_t ticket) noexcept {
+        return limiter.index() == 0 ? tidegate_rate_limiter_cancel(std::get<0>(limiter).get(), ticket)
+                                    : tidegate_keyed_rate_limiter_cancel(std::get<1>(limiter).get(), ticket);
+    }
+    static Outcome answer(Limiter, Status status, const Raw &) noexcept { return Outcome(status); }
+    static void abandon(WaitState<WaitFor> &, Limiter) noexcept {}
+    static void give_back(const Limiter &, Raw &) noexcept {}
 };
 
 }  // namespace detail
 
-// A wait that keeps no thread: for tokens, Wait<Outcome>, or for permits, Wait<Permit>. It has its place in the queue from
+// A wait that keeps no thread: for tokens, Wait<Outcome>, or for permits, Wait<Permit> or Wait<KeyedPermit>. It has its place in the queue from
 // the start, and leaves it when it goes out of scope; permits that nobody has fetched are given back then.
 //
 // Nor is there a timer behind it. A wait for tokens that is first in line is granted, and one with a timeout ends, when it
@@ -747,23 +751,26 @@ public:
         if (status() != Status::pending) {
             return Outcome(Status::too_late);
         }
-        return Outcome(static_cast<Status>(Traits::cancel(limiter_.get(), ticket_)));
+        return Outcome(static_cast<Status>(Traits::cancel(limiter_, ticket_)));
     }
 
 private:
     friend class RateLimiter;
     friend class ConcurrencyLimiter;
+    friend class KeyedRateLimiter;
+    friend class KeyedConcurrencyLimiter;
     using Traits = detail::WaitFor<Answer>;
     using Limiter = typename Traits::Limiter;
+    using State = detail::WaitState<Traits>;
     using Time = std::chrono::steady_clock::time_point;
 
-    Wait(const Limiter *limiter, std::uint64_t cost, std::uint64_t timeout_ns)
-        : limiter_(Traits::ref(limiter)), state_(std::make_shared<detail::WaitState>()) {
-        auto share = std::make_unique<std::shared_ptr<detail::WaitState>>(state_);
-        tidegate_permit permit{};
+    // `begin` is what takes or begins to wait, but for these arguments: callback, user_data, permit, ticket, wake_after_ns.
+    template <class Begin>
+    Wait(Limiter limiter, Begin begin) : limiter_(std::move(limiter)), state_(std::make_shared<State>()) {
+        auto share = std::make_unique<std::shared_ptr<State>>(state_);
+        typename Traits::Raw permit{};
         std::uint64_t wake_after_ns = 0;
-        const auto status = static_cast<Status>(
-            Traits::begin(limiter, cost, timeout_ns, share.get(), &permit, &ticket_, &wake_after_ns));
+        const auto status = static_cast<Status>(begin(State::tell, share.get(), &permit, &ticket_, &wake_after_ns));
         if (status == Status::pending) {
             // The callback's, which may have been called by now.
             (void)share.release();
@@ -788,7 +795,7 @@ private:
     bool look_until(Time until) {
         while (state_ != nullptr && status() == Status::pending) {
             std::uint64_t wake_after_ns = 0;
-            if (Traits::poll(limiter_.get(), ticket_, &wake_after_ns) < 0) {
+            if (Traits::poll(limiter_, ticket_, &wake_after_ns) < 0) {
                 // The ticket is the parent's of this process.
                 state_->status = Status::forked;
                 break;
@@ -814,9 +821,9 @@ private:
     // The answer of a wait that is over, or none.
     Answer take() noexcept {
         if (state_ == nullptr) {
-            return Traits::answer(nullptr, Status::invalid_ticket, tidegate_permit{});
+            return Traits::answer({}, Status::invalid_ticket, {});
         }
-        const std::shared_ptr<detail::WaitState> state = std::move(state_);
+        const std::shared_ptr<State> state = std::move(state_);
         return Traits::answer(std::move(limiter_), state->status, state->permit);
     }
 
@@ -837,8 +844,8 @@ private:
         take();
     }
 
-    detail::Owner<Limiter> limiter_;
-    std::shared_ptr<detail::WaitState> state_;
+    Limiter limiter_;
+    std::shared_ptr<State> state_;
     std::uint64_t ticket_ = 0;
 };
 
@@ -1024,11 +1031,11 @@ public:
 
     // The same without keeping a thread: takes them, or begins to wait.
     [[nodiscard]] Wait<Outcome> acquire_async(Count cost = 1) const {
-        return Wait<Outcome>(get(), cost.value(), never_ns);
+        return begin_wait(cost, never_ns);
     }
     template <class Rep, class Period>
     [[nodiscard]] Wait<Outcome> acquire_async(Count cost, std::chrono::duration<Rep, Period> timeout) const {
-        return Wait<Outcome>(get(), cost.value(), detail::wait_ns("timeout", timeout));
+        return begin_wait(cost, detail::wait_ns("timeout", timeout));
     }
 
     // Charges `cost` tokens now, to be used once they are due, if that is in at most `max_wait`. For one quota with gcra, else
@@ -1129,6 +1136,13 @@ public:
 private:
     RateLimiter(detail::Adopt, tidegate_rate_limiter *limiter) noexcept : limiter_(limiter) {}
 
+    Wait<Outcome> begin_wait(Count cost, std::uint64_t timeout_ns) const {
+        return Wait<Outcome>(std::move(share().limiter_), [&](auto callback, void *user_data, auto, auto ticket, auto wake_after_ns) {
+            return tidegate_rate_limiter_acquire_async(get(), cost.value(), timeout_ns, callback, user_data, ticket,
+                                                       wake_after_ns);
+        });
+    }
+
     Reservation reserve_ns(Count cost, std::uint64_t max_wait_ns) const noexcept {
         Reservation reservation;
         reservation.status_ = static_cast<Status>(
@@ -1210,18 +1224,16 @@ namespace detail {
 
 template <>
 struct WaitFor<Permit> {
-    using Limiter = tidegate_concurrency_limiter;
+    using Limiter = Owner<tidegate_concurrency_limiter>;
+    using Raw = tidegate_permit;
 
-    static std::int32_t begin(const Limiter *limiter, std::uint64_t permits, std::uint64_t timeout_ns, void *user_data,
-                              tidegate_permit *permit, std::uint64_t *ticket, std::uint64_t *wake_after_ns) noexcept {
-        return tidegate_concurrency_limiter_acquire_async(limiter, permits, timeout_ns, WaitState::tell, user_data,
-                                                          permit, ticket, wake_after_ns);
+    static std::int32_t poll(const Limiter &limiter, std::uint64_t ticket, std::uint64_t *wake_after_ns) noexcept {
+        return tidegate_concurrency_limiter_poll(limiter.get(), ticket, wake_after_ns);
     }
-    static constexpr auto poll = tidegate_concurrency_limiter_poll;
-    static constexpr auto cancel = tidegate_concurrency_limiter_cancel;
-    static constexpr auto ref = tidegate_concurrency_limiter_ref;
-
-    static Permit answer(Owner<Limiter> limiter, Status status, const tidegate_permit &raw) noexcept {
+    static std::int32_t cancel(const Limiter &limiter, std::uint64_t ticket) noexcept {
+        return tidegate_concurrency_limiter_cancel(limiter.get(), ticket);
+    }
+    static Permit answer(Limiter limiter, Status status, const Raw &raw) noexcept {
         Permit permit;
         permit.status_ = status;
         permit.raw_ = raw;
@@ -1230,7 +1242,12 @@ struct WaitFor<Permit> {
         }
         return permit;
     }
-    static void abandon(WaitState &state, Owner<Limiter> limiter) noexcept { state.abandoned = std::move(limiter); }
+    static void abandon(WaitState<WaitFor> &state, Limiter limiter) noexcept { state.abandoned = std::move(limiter); }
+    static void give_back(const Limiter &limiter, Raw &permit) noexcept {
+        if (limiter && permit.permits != 0) {
+            tidegate_concurrency_limiter_release(limiter.get(), &permit, 1);
+        }
+    }
 };
 
 }  // namespace detail
@@ -1305,11 +1322,11 @@ public:
 
     // The same without keeping a thread: takes them, or begins to wait.
     [[nodiscard]] Wait<Permit> acquire_async(Count permits = 1) const {
-        return Wait<Permit>(get(), permits.value(), never_ns);
+        return begin_wait(permits, never_ns);
     }
     template <class Rep, class Period>
     [[nodiscard]] Wait<Permit> acquire_async(Count permits, std::chrono::duration<Rep, Period> timeout) const {
-        return Wait<Permit>(get(), permits.value(), detail::wait_ns("timeout", timeout));
+        return begin_wait(permits, detail::wait_ns("timeout", timeout));
     }
 
     // Lends nothing any more: who waits and who comes is refused, Status::closed, for ever. Permits that are out can be given
@@ -1351,6 +1368,12 @@ private:
         Permit permit;
         lend(permit, tidegate_concurrency_limiter_acquire(get(), permits.value(), timeout_ns, &permit.raw_));
         return permit;
+    }
+
+    Wait<Permit> begin_wait(Count permits, std::uint64_t timeout_ns) const {
+        return Wait<Permit>(std::move(share().limiter_), [&](auto... more) {
+            return tidegate_concurrency_limiter_acquire_async(get(), permits.value(), timeout_ns, more...);
+        });
     }
 
     // What the call for a permit was answered; one that was granted is an owner.
@@ -1501,6 +1524,8 @@ struct KeyedRateOptions {
     // bytes; memory of the library's own if null. The limiter alone uses it until it is gone with its last owner.
     void *region = nullptr;
     std::size_t region_size = 0;
+    // How many may wait for one key at once: 0 to max_max_waiters; who comes then is refused, Status::queue_full.
+    Count max_waiters = max_max_waiters;
 };
 
 // The most keys of a limiter whose refusals may be counted.
@@ -1536,11 +1561,14 @@ public:
         }
         mistake = quotas.mistake_;
         if (mistake.status() != Status::allowed ||
+            !mistake.check("max_waiters", options.max_waiters, 0, max_max_waiters) ||
             !mistake.check("track_denied", options.track_denied, 0, max_track_denied)) {
             return std::nullopt;
         }
         tidegate_keyed_rate_limiter_options raw{};
         raw.struct_size = sizeof raw;
+        raw.flags = options.max_waiters.value() == 0 ? TIDEGATE_RATE_NO_WAITERS : 0u;
+        raw.max_waiters = options.max_waiters.value();
         raw.max_keys = options.max_keys.value();
         raw.when_full = static_cast<std::uint32_t>(options.when_full);
         raw.track_denied = static_cast<std::uint32_t>(options.track_denied.value());
@@ -1569,6 +1597,22 @@ public:
     [[nodiscard]] Outcome try_acquire(Key key, Count cost = 1) const noexcept {
         return Outcome(static_cast<Status>(
             tidegate_keyed_rate_limiter_try_acquire(get(), key.data(), key.size(), cost.value())));
+    }
+
+    // Takes `cost` tokens of a key, all at once, and waits on this thread until it is their turn, for ever or for at most
+    // `timeout`; each key has a line of its own. A wait that would outlast its timeout is refused at once, Status::timed_out.
+    // Throws Error for negative times.
+    [[nodiscard]] Outcome acquire(Key key, Count cost = 1) const noexcept { return acquire_ns(key, cost, never_ns); }
+    template <class Rep, class Period>
+    [[nodiscard]] Outcome acquire(Key key, Count cost, std::chrono::duration<Rep, Period> timeout) const {
+        return acquire_ns(key, cost, detail::wait_ns("timeout", timeout));
+    }
+
+    // The same without keeping a thread: takes them, or begins to wait.
+    [[nodiscard]] Wait<Outcome> acquire_async(Key key, Count cost = 1) const { return begin_wait(key, cost, never_ns); }
+    template <class Rep, class Period>
+    [[nodiscard]] Wait<Outcome> acquire_async(Key key, Count cost, std::chrono::duration<Rep, Period> timeout) const {
+        return begin_wait(key, cost, detail::wait_ns("timeout", timeout));
     }
 
     // The same for many keys, one after the other, in one call: one outcome for each. Throws Error, with nothing taken, if
@@ -1695,6 +1739,11 @@ public:
     std::uint64_t len() const noexcept { return figure(tidegate_keyed_rate_limiter_len); }
     std::uint64_t capacity() const noexcept { return figure(tidegate_keyed_rate_limiter_capacity); }
 
+    // How many wait for a key; 0 after a move.
+    std::uint64_t waiting(Key key) const noexcept {
+        return figure(tidegate_keyed_rate_limiter_waiting, key.data(), key.size());
+    }
+
     Stats stats() const noexcept {
         tidegate_stats raw{};
         tidegate_keyed_rate_limiter_stats(get(), &raw);
@@ -1730,6 +1779,20 @@ private:
         return std::move(*limiter);
     }
 
+    Outcome acquire_ns(Key key, Count cost, std::uint64_t timeout_ns) const noexcept {
+        return Outcome(static_cast<Status>(
+            tidegate_keyed_rate_limiter_acquire(get(), key.data(), key.size(), cost.value(), timeout_ns)));
+    }
+
+    Wait<Outcome> begin_wait(Key key, Count cost, std::uint64_t timeout_ns) const {
+        return Wait<Outcome>(std::move(share().limiter_),
+                             [&](auto callback, void *user_data, auto, auto ticket, auto wake_after_ns) {
+                                 return tidegate_keyed_rate_limiter_acquire_async(get(), key.data(), key.size(), cost.value(),
+                                                                                  timeout_ns, callback, user_data, ticket,
+                                                                                  wake_after_ns);
+                             });
+    }
+
     std::vector<Outcome> try_raw(const std::vector<tidegate_key> &keys, Count cost) const {
         std::vector<std::int32_t> statuses(keys.size());
         const auto status = static_cast<Status>(tidegate_keyed_rate_limiter_try_acquire_many(
@@ -1752,10 +1815,10 @@ private:
         return outcomes;
     }
 
-    template <class Ask>
-    std::uint64_t figure(Ask ask) const noexcept {
+    template <class Ask, class... Key>
+    std::uint64_t figure(Ask ask, Key... key) const noexcept {
         std::uint64_t figure = 0;
-        ask(get(), &figure);
+        ask(get(), key..., &figure);
         return figure;
     }
 
@@ -1787,7 +1850,7 @@ public:
     // How many permits are held.
     std::uint64_t permits() const noexcept { return raw_.permits; }
 
-    // What try_acquire() answered.
+    // What the call that asked for it was answered.
     Status status() const noexcept { return status_; }
 
     // Gives everything back before the end of the scope; `ok` tells the statistics whether the work went well. A second
@@ -1802,6 +1865,7 @@ public:
 
 private:
     friend class KeyedConcurrencyLimiter;
+    friend struct detail::WaitFor<KeyedPermit>;
     KeyedPermit() noexcept = default;
 
     void give_back() noexcept {
@@ -1815,18 +1879,52 @@ private:
     tidegate_keyed_permit raw_{};
 };
 
+namespace detail {
+
+template <>
+struct WaitFor<KeyedPermit> {
+    using Limiter = Owner<tidegate_keyed_concurrency_limiter>;
+    using Raw = tidegate_keyed_permit;
+
+    static std::int32_t poll(const Limiter &limiter, std::uint64_t ticket, std::uint64_t *wake_after_ns) noexcept {
+        return tidegate_keyed_concurrency_limiter_poll(limiter.get(), ticket, wake_after_ns);
+    }
+    static std::int32_t cancel(const Limiter &limiter, std::uint64_t ticket) noexcept {
+        return tidegate_keyed_concurrency_limiter_cancel(limiter.get(), ticket);
+    }
+    static KeyedPermit answer(Limiter limiter, Status status, const Raw &raw) noexcept {
+        KeyedPermit permit;
+        permit.status_ = status;
+        permit.raw_ = raw;
+        if (permit) {
+            permit.limiter_ = std::move(limiter);
+        }
+        return permit;
+    }
+    static void abandon(WaitState<WaitFor> &state, Limiter limiter) noexcept { state.abandoned = std::move(limiter); }
+    static void give_back(const Limiter &limiter, Raw &permit) noexcept {
+        if (limiter && permit.permits != 0) {
+            tidegate_keyed_concurrency_limiter_release(limiter.get(), &permit, 1);
+        }
+    }
+};
+
+}  // namespace detail
+
 // What a keyed concurrency limiter may be built with, beside its limit.
 struct KeyedConcurrencyOptions {
-    // For how many keys with permits out there is room: 1 to max_max_keys, at 40 bytes for each.
+    // For how many keys with permits out, or waited for, there is room: 1 to max_max_keys, at 40 bytes for each.
     Count max_keys = TIDEGATE_DEFAULT_MAX_KEYS;
     // Measures how long permits are held, at the price of two clock readings for each.
     bool track_hold_time = false;
-    // The clock to measure on; the monotonic one if null. Needed only while the limiter is built.
+    // The clock of timeouts and hold times; the monotonic one if null. Needed only while the limiter is built.
     const Clock *clock = nullptr;
+    // How many may wait for one key at once: 0 to max_max_waiters; who comes then is refused, Status::queue_full.
+    Count max_waiters = max_max_waiters;
 };
 
-// Lends at most `limit` permits of each key at once, in memory that doesn't grow. A key with permits out keeps its place
-// until they are back; a new key that finds none is refused: Status::keys_full.
+// Lends at most `limit` permits of each key at once, in memory that doesn't grow. A key with permits out, or waited for,
+// keeps its place; a new key that finds none is refused: Status::keys_full.
 class KeyedConcurrencyLimiter {
 public:
     static constexpr std::uint64_t max_limit = ConcurrencyLimiter::max_limit;
@@ -1842,7 +1940,8 @@ public:
     [[nodiscard]] static std::optional<KeyedConcurrencyLimiter> make(Count limit, const KeyedConcurrencyOptions &options,
                                                                      Mistake &mistake) noexcept {
         if (!mistake.check("limit", limit, 0, max_limit) ||
-            !mistake.check("max_keys", options.max_keys, 1, max_max_keys)) {
+            !mistake.check("max_keys", options.max_keys, 1, max_max_keys) ||
+            !mistake.check("max_waiters", options.max_waiters, 0, max_max_waiters)) {
             return std::nullopt;
         }
         if (options.clock != nullptr && options.clock->get() == nullptr) {
@@ -1852,10 +1951,12 @@ public:
         tidegate_keyed_concurrency_limiter_options raw{};
         raw.struct_size = sizeof raw;
         raw.flags = (limit.value() == 0 ? TIDEGATE_CONCURRENCY_LIMIT_ZERO : 0u) |
-                    (options.track_hold_time ? TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME : 0u);
+                    (options.track_hold_time ? TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME : 0u) |
+                    (options.max_waiters.value() == 0 ? TIDEGATE_CONCURRENCY_NO_WAITERS : 0u);
         raw.clock = options.clock == nullptr ? nullptr : options.clock->get();
         raw.limit = limit.value();
         raw.max_keys = options.max_keys.value();
+        raw.max_waiters = options.max_waiters.value();
         tidegate_keyed_concurrency_limiter *limiter = nullptr;
         if (!mistake.take(
                 tidegate_keyed_concurrency_limiter_new(&raw, &limiter, mistake.buffer(), TIDEGATE_ERROR_SIZE))) {
@@ -1873,12 +1974,35 @@ public:
     // status().
     [[nodiscard]] KeyedPermit try_acquire(Key key, Count permits = 1) const noexcept {
         KeyedPermit permit;
-        permit.status_ = static_cast<Status>(tidegate_keyed_concurrency_limiter_try_acquire(
-            get(), key.data(), key.size(), permits.value(), &permit.raw_));
-        if (permit) {
-            permit.limiter_.reset(tidegate_keyed_concurrency_limiter_ref(get()));
-        }
+        lend(permit, tidegate_keyed_concurrency_limiter_try_acquire(get(), key.data(), key.size(), permits.value(),
+                                                                    &permit.raw_));
         return permit;
+    }
+
+    // The same, but waits on this thread until it is their turn, for ever or for at most `timeout`; each key has a line of
+    // its own. Throws Error for negative times.
+    [[nodiscard]] KeyedPermit acquire(Key key, Count permits = 1) const noexcept {
+        return acquire_ns(key, permits, never_ns);
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] KeyedPermit acquire(Key key, Count permits, std::chrono::duration<Rep, Period> timeout) const {
+        return acquire_ns(key, permits, detail::wait_ns("timeout", timeout));
+    }
+
+    // The same without keeping a thread: takes them, or begins to wait.
+    [[nodiscard]] Wait<KeyedPermit> acquire_async(Key key, Count permits = 1) const {
+        return begin_wait(key, permits, never_ns);
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] Wait<KeyedPermit> acquire_async(Key key, Count permits,
+                                                  std::chrono::duration<Rep, Period> timeout) const {
+        return begin_wait(key, permits, detail::wait_ns("timeout", timeout));
+    }
+
+    // Lends nothing of any key any more: who waits and who comes is refused, Status::closed, for ever. Permits that are out
+    // can be given back. It fails only after a move.
+    Outcome close() const noexcept {
+        return Outcome(static_cast<Status>(tidegate_keyed_concurrency_limiter_close(get())));
     }
 
     // Changes the limit of all keys while in use, from 0 to max_limit; never blocks. Permits that are out stay out.
@@ -1890,12 +2014,15 @@ public:
     std::uint64_t limit() const noexcept { return figure(tidegate_keyed_concurrency_limiter_limit); }
     std::uint64_t capacity() const noexcept { return figure(tidegate_keyed_concurrency_limiter_capacity); }
 
-    // How many permits of a key are out, and could be taken now; 0 after a move.
+    // How many permits of a key are out, and could be taken now, and how many callers wait for it; 0 after a move.
     std::uint64_t in_flight(Key key) const noexcept {
         return figure(tidegate_keyed_concurrency_limiter_in_flight, key.data(), key.size());
     }
     std::uint64_t available(Key key) const noexcept {
         return figure(tidegate_keyed_concurrency_limiter_available, key.data(), key.size());
+    }
+    std::uint64_t waiting(Key key) const noexcept {
+        return figure(tidegate_keyed_concurrency_limiter_waiting, key.data(), key.size());
     }
 
     // Over all keys; limit is that of one.
@@ -1920,6 +2047,28 @@ public:
 
 private:
     KeyedConcurrencyLimiter(detail::Adopt, tidegate_keyed_concurrency_limiter *limiter) noexcept : limiter_(limiter) {}
+
+    KeyedPermit acquire_ns(Key key, Count permits, std::uint64_t timeout_ns) const noexcept {
+        KeyedPermit permit;
+        lend(permit, tidegate_keyed_concurrency_limiter_acquire(get(), key.data(), key.size(), permits.value(), timeout_ns,
+                                                                &permit.raw_));
+        return permit;
+    }
+
+    Wait<KeyedPermit> begin_wait(Key key, Count permits, std::uint64_t timeout_ns) const {
+        return Wait<KeyedPermit>(std::move(share().limiter_), [&](auto... more) {
+            return tidegate_keyed_concurrency_limiter_acquire_async(get(), key.data(), key.size(), permits.value(), timeout_ns,
+                                                                    more...);
+        });
+    }
+
+    // What the call for a permit was answered; one that was granted is an owner.
+    void lend(KeyedPermit &permit, std::int32_t status) const noexcept {
+        permit.status_ = static_cast<Status>(status);
+        if (permit) {
+            permit.limiter_.reset(tidegate_keyed_concurrency_limiter_ref(get()));
+        }
+    }
 
     static KeyedConcurrencyLimiter built(Count limit, const KeyedConcurrencyOptions &options) {
         Mistake mistake;

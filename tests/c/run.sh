@@ -148,6 +148,8 @@ if has cpp; then
         'tidegate::RateLimiter l("1/s"); l.acquire(1, std::chrono::seconds(1));' 'nodiscard'
         'tidegate::ConcurrencyLimiter l(1); l.acquire_async();' 'nodiscard'
         'tidegate::ConcurrencyLimiter l(1); auto p = l.acquire(1, 250);' 'no matching function'
+        'tidegate::KeyedRateLimiter l("1/s"); l.acquire("ann", 1, std::chrono::seconds(1));' 'nodiscard'
+        'tidegate::KeyedConcurrencyLimiter l(1); l.acquire_async("ann");' 'nodiscard'
     )
     for ((i = 0; i < ${#refused[@]}; i += 2)); do
         check "C++ refuses to compile: ${refused[i]}" refuses_to_compile "${refused[i]}" "${refused[i + 1]}"
@@ -190,11 +192,14 @@ if has cpp; then
     compile_cpp test_cpp_arguments20 20 "$tests/test_cpp_arguments.cpp" "${link[@]}"
     compile_cpp test_keyed_cpp17 17 "$tests/test_keyed_cpp.cpp" "${link[@]}"
     compile_cpp test_keyed_cpp20 20 "$tests/test_keyed_cpp.cpp" "${link[@]}"
+    compile_cpp test_keyed_waiting_cpp17 17 "$tests/test_keyed_waiting_cpp.cpp" "${link[@]}"
+    compile_cpp test_keyed_waiting_cpp20 20 "$tests/test_keyed_waiting_cpp.cpp" "${link[@]}"
     compile_cpp test_waiting_cpp17_threads 17 "$tests/test_waiting_cpp.cpp" "${link[@]}"
     compile_cpp test_waiting_cpp20_threads 20 "$tests/test_waiting_cpp.cpp" "${link[@]}"
     compile_cpp test_cpp_panic 17 "$tests/test_cpp_panic.cpp" "${link_panic[@]}"
     programs+=(test_cpp17 test_cpp20 test_cpp_arguments17 test_cpp_arguments20 test_keyed_cpp17 test_keyed_cpp20
-        test_waiting_cpp17_threads test_waiting_cpp20_threads test_cpp_panic)
+        test_keyed_waiting_cpp17 test_keyed_waiting_cpp20 test_waiting_cpp17_threads test_waiting_cpp20_threads
+        test_cpp_panic)
     compile_cpp conformance_cpp 17 -O2 "$tests/conformance.cpp" "${link[@]}"
 fi
 
