@@ -35,11 +35,11 @@ typedef struct {
     tidegate_reservation reservation;
 } Kept;
 
-/* A wait of the script, for one of the two. Stays where it is, since the library calls back for it. */
+/* A wait of the script. Stays where it is, since the library calls back for it. */
 typedef struct {
     char *name;
-    const tidegate_rate_limiter *rate;
-    const tidegate_concurrency_limiter *concurrency;
+    /* What it waits for. */
+    Limiter limiter;
     /* 0 if it was over at once. */
     uint64_t ticket;
     bool is_pending;
@@ -47,6 +47,7 @@ typedef struct {
     bool has_ended;
     int32_t status;
     tidegate_permit permit;
+    tidegate_keyed_permit keyed_permit;
 } Wait;
 
 typedef struct {
@@ -413,7 +414,11 @@ static void make_keyed_rate(Script *script, const char *name, char **words, int 
         .when_full = when_full_named(option(words, count, "when_full")),
         .track_denied = (uint32_t)number_option(words, count, "track_denied", 0),
         .clock = script->clock,
+        .max_waiters = number_option(words, count, "max_waiters", 0),
     };
+    if (option(words, count, "max_waiters") != NULL && options.max_waiters == 0) {
+        options.flags = TIDEGATE_RATE_NO_WAITERS;
+    }
     tidegate_keyed_rate_limiter *limiter = NULL;
     char *text = (char *)(uintptr_t)option(words, count, "text");
     int32_t status = TIDEGATE_ERROR_OPTION;
@@ -442,9 +447,13 @@ static void make_keyed_concurrency(Script *script, const char *name, char **word
         .limit = number_option(words, count, "limit", 0),
         .max_keys = max_keys_option(words, count),
         .clock = script->clock,
+        .max_waiters = number_option(words, count, "max_waiters", 0),
     };
     if (options.limit == 0) {
         options.flags |= TIDEGATE_CONCURRENCY_LIMIT_ZERO;
+    }
+    if (option(words, count, "max_waiters") != NULL && options.max_waiters == 0) {
+        options.flags |= TIDEGATE_CONCURRENCY_NO_WAITERS;
     }
     tidegate_keyed_concurrency_limiter *made = NULL;
     int32_t status = tidegate_keyed_concurrency_limiter_new(&options, &made, error_text, sizeof error_text);
@@ -830,8 +839,7 @@ static const char *wait_status_name(int32_t status) {
     return status == TIDEGATE_ALLOWED ? "granted" : tidegate_status_name(status);
 }
 
-static void end_wait(void *user_data, int32_t status, const tidegate_permit *permit) {
-    Wait *wait = user_data;
+static void end_wait_as(Wait *wait, int32_t status) {
     if (status == TIDEGATE_POLL_AGAIN) {
         /* Whatever can be had on a clock that is moved by hand was granted when it was moved. */
         return;
@@ -842,18 +850,64 @@ static void end_wait(void *user_data, int32_t status, const tidegate_permit *per
     wait->is_pending = false;
     wait->has_ended = true;
     wait->status = status;
+}
+
+static void end_wait(void *user_data, int32_t status, const tidegate_permit *permit) {
+    Wait *wait = user_data;
     if (permit != NULL) {
         wait->permit = *permit;
     }
+    end_wait_as(wait, status);
+}
+
+static void end_keyed_wait(void *user_data, int32_t status, const tidegate_keyed_permit *permit) {
+    Wait *wait = user_data;
+    if (permit != NULL) {
+        wait->keyed_permit = *permit;
+    }
+    end_wait_as(wait, status);
+}
+
+static bool is_for_permits(const Wait *wait) {
+    return wait->limiter.concurrency != NULL || wait->limiter.keyed_concurrency != NULL;
 }
 
 static void keep_granted(Script *script, const Wait *wait) {
-    if (wait->concurrency != NULL && wait->status == TIDEGATE_ALLOWED) {
+    if (is_for_permits(wait) && wait->status == TIDEGATE_ALLOWED) {
         Kept *kept = new_kept(script, wait->name);
         kept->permit = wait->permit;
-        kept->lender = wait->concurrency;
-        kept->keyed_lender = NULL;
+        kept->lender = wait->limiter.concurrency;
+        kept->keyed_permit = wait->keyed_permit;
+        kept->keyed_lender = wait->limiter.keyed_concurrency;
     }
+}
+
+/* Takes, or begins to wait for, what `limiter` of the wait lends. */
+static int32_t acquire_async(Wait *wait, tidegate_key key, uint64_t cost, uint64_t timeout_ns) {
+    const Limiter *limiter = &wait->limiter;
+    uint64_t wake_after_ns;
+    if (limiter->rate != NULL) {
+        return tidegate_rate_limiter_acquire_async(limiter->rate, cost, timeout_ns, end_wait, wait, &wait->ticket,
+                                                   &wake_after_ns);
+    }
+    if (limiter->keyed_rate != NULL) {
+        return tidegate_keyed_rate_limiter_acquire_async(limiter->keyed_rate, key.data, key.size, cost, timeout_ns,
+                                                         end_wait, wait, &wait->ticket, &wake_after_ns);
+    }
+    if (limiter->concurrency != NULL) {
+        return tidegate_concurrency_limiter_acquire_async(limiter->concurrency, cost, timeout_ns, end_wait, wait,
+                                                          &wait->permit, &wait->ticket, &wake_after_ns);
+    }
+    return tidegate_keyed_concurrency_limiter_acquire_async(limiter->keyed_concurrency, key.data, key.size, cost,
+                                                            timeout_ns, end_keyed_wait, wait, &wait->keyed_permit,
+                                                            &wait->ticket, &wake_after_ns);
+}
+
+static int32_t cancel_ticket(const Limiter *limiter, uint64_t ticket) {
+    return limiter->rate != NULL          ? tidegate_rate_limiter_cancel(limiter->rate, ticket)
+           : limiter->keyed_rate != NULL  ? tidegate_keyed_rate_limiter_cancel(limiter->keyed_rate, ticket)
+           : limiter->concurrency != NULL ? tidegate_concurrency_limiter_cancel(limiter->concurrency, ticket)
+                                          : tidegate_keyed_concurrency_limiter_cancel(limiter->keyed_concurrency, ticket);
 }
 
 static void begin_wait(Script *script, const char *name, char **words, int count) {
@@ -862,20 +916,16 @@ static void begin_wait(Script *script, const char *name, char **words, int count
     }
     const Limiter *limiter = limiter_named(script, words[0]);
     uint64_t cost = number_option(words, count, "cost", 1);
-    uint64_t timeout_ns = number_option(words, count, "timeout", TIDEGATE_NEVER_NS), wake_after_ns;
+    uint64_t timeout_ns = number_option(words, count, "timeout", TIDEGATE_NEVER_NS);
+    tidegate_key key = key_option(limiter, words, count);
     Wait *wait = new_wait(script, name);
-    wait->rate = limiter->rate;
-    wait->concurrency = limiter->concurrency;
+    wait->limiter = *limiter;
     /* Before the call, within which it may end. */
     wait->is_pending = true;
-    wait->status = wait->rate != NULL
-                       ? tidegate_rate_limiter_acquire_async(wait->rate, cost, timeout_ns, end_wait, wait,
-                                                             &wait->ticket, &wake_after_ns)
-                       : tidegate_concurrency_limiter_acquire_async(wait->concurrency, cost, timeout_ns, end_wait, wait,
-                                                                    &wait->permit, &wait->ticket, &wake_after_ns);
+    wait->status = acquire_async(wait, key, cost, timeout_ns);
     wait->is_pending = wait->status == TIDEGATE_PENDING;
     if (wait->status == TIDEGATE_ERROR_COST) {
-        say_error(wait->rate != NULL ? "cost" : "permits");
+        say_error(is_for_permits(wait) ? "permits" : "cost");
         return;
     }
     if (wait->status < 0) {
@@ -890,9 +940,7 @@ static void cancel_wait(Script *script, const char *name) {
     if (wait == NULL) {
         fault("%s never waited", name);
     }
-    int32_t status = wait->ticket == 0   ? TIDEGATE_TOO_LATE
-                     : wait->rate != NULL ? tidegate_rate_limiter_cancel(wait->rate, wait->ticket)
-                                          : tidegate_concurrency_limiter_cancel(wait->concurrency, wait->ticket);
+    int32_t status = wait->ticket == 0 ? TIDEGATE_TOO_LATE : cancel_ticket(&wait->limiter, wait->ticket);
     if (status == TIDEGATE_OK) {
         /* Told by the answer alone. */
         wait->has_ended = false;
@@ -927,13 +975,22 @@ static void say_ended(Script *script) {
 static void say_waiting(Script *script, const char *name) {
     const Limiter *limiter = limiter_named(script, name);
     tidegate_stats stats;
-    int32_t status = limiter->rate != NULL ? tidegate_rate_limiter_stats(limiter->rate, &stats)
-                                           : tidegate_concurrency_limiter_stats(limiter->concurrency, &stats);
+    int32_t status = limiter->rate != NULL          ? tidegate_rate_limiter_stats(limiter->rate, &stats)
+                     : limiter->keyed_rate != NULL  ? tidegate_keyed_rate_limiter_stats(limiter->keyed_rate, &stats)
+                     : limiter->concurrency != NULL ? tidegate_concurrency_limiter_stats(limiter->concurrency, &stats)
+                                                    : tidegate_keyed_concurrency_limiter_stats(
+                                                          limiter->keyed_concurrency, &stats);
     if (status != TIDEGATE_OK) {
         fault("no statistics");
     }
     printf("%ld ok waiting=%" PRIu64 " timed_out=%" PRIu64 " cancelled=%" PRIu64 "\n", line_number, stats.waiting,
            stats.timed_out, stats.cancelled);
+}
+
+static void close_limiter(Script *script, const char *name) {
+    const Limiter *limiter = limiter_named(script, name);
+    say_done(limiter->concurrency != NULL ? tidegate_concurrency_limiter_close(limiter->concurrency)
+                                          : tidegate_keyed_concurrency_limiter_close(limiter->keyed_concurrency));
 }
 
 static void reserve(Script *script, const char *name, char **words, int count) {
@@ -983,7 +1040,7 @@ static bool run_waiting(Script *script, char **words, int count) {
     } else if (strcmp(verb, "cancel") == 0) {
         cancel_wait(script, name);
     } else if (strcmp(verb, "close") == 0) {
-        say_done(tidegate_concurrency_limiter_close(limiter_named(script, name)->concurrency));
+        close_limiter(script, name);
     } else if (strcmp(verb, "waiting") == 0) {
         say_waiting(script, name);
     } else if (strcmp(verb, "reserve") == 0) {

@@ -159,6 +159,7 @@ tidegate::KeyedRateOptions keyed_options(const Options &options) {
         settings.when_full = *when_full == "evict" ? tidegate::WhenFull::evict : tidegate::WhenFull::deny_new;
     }
     settings.track_denied = options.number("track_denied", 0);
+    settings.max_waiters = options.number("max_waiters", tidegate::max_max_waiters);
     return settings;
 }
 
@@ -220,11 +221,17 @@ struct Concurrency {
     std::vector<tidegate::Permit> nameless;
 };
 
-// A wait of the script, for one of the two until it is over.
+// A wait of the script, for one of them until it is over.
 struct Waiter {
     std::string limiter;
     std::optional<tidegate::Wait<tidegate::Outcome>> tokens;
     std::optional<tidegate::Wait<tidegate::Permit>> permits;
+    std::optional<tidegate::Wait<tidegate::KeyedPermit>> keyed_permits;
+
+    bool is_over() const { return !tokens && !permits && !keyed_permits; }
+    bool cancel() {
+        return tokens ? bool(tokens->cancel()) : permits ? bool(permits->cancel()) : keyed_permits && keyed_permits->cancel();
+    }
 };
 
 struct KeyedConcurrency {
@@ -278,6 +285,14 @@ private:
                 keyed_permits_.erase(name);
                 keep(permits_, name, std::move(permit), concurrencies_.at(waiter.limiter));
             }
+        } else if (waiter.keyed_permits && waiter.keyed_permits->wait_for(nanoseconds(0))) {
+            tidegate::KeyedPermit permit = waiter.keyed_permits->get();
+            status = permit.status();
+            waiter.keyed_permits.reset();
+            if (permit) {
+                permits_.erase(name);
+                keep(keyed_permits_, name, std::move(permit), keyed_concurrencies_.at(waiter.limiter));
+            }
         }
         return status;
     }
@@ -290,16 +305,16 @@ private:
         }
         if (verb == "cancel") {
             Waiter &waiter = waiters_.at(name);
-            const bool has_left = waiter.tokens ? bool(waiter.tokens->cancel()) : waiter.permits && waiter.permits->cancel();
-            return has_left ? wait_status(end(name, waiter).value()) : "too_late";
+            return waiter.cancel() ? wait_status(end(name, waiter).value()) : "too_late";
         }
         if (verb == "close") {
-            check(concurrencies_.at(name).limiter.close());
+            const auto keyed = keyed_concurrencies_.find(name);
+            check(keyed == keyed_concurrencies_.end() ? concurrencies_.at(name).limiter.close()
+                                                      : keyed->second.limiter.close());
             return "ok";
         }
         if (verb == "waiting") {
-            const auto found = concurrencies_.find(name);
-            const tidegate::Stats stats = found == concurrencies_.end() ? rate(name).stats() : found->second.limiter.stats();
+            const tidegate::Stats stats = stats_of(name);
             return "ok waiting=" + std::to_string(stats.waiting) + " timed_out=" + std::to_string(stats.timed_out) +
                    " cancelled=" + std::to_string(stats.cancelled);
         }
@@ -321,25 +336,49 @@ private:
         return std::nullopt;
     }
 
+    tidegate::Stats stats_of(const std::string &name) const {
+        if (const auto found = concurrencies_.find(name); found != concurrencies_.end()) {
+            return found->second.limiter.stats();
+        }
+        if (const auto found = keyed_rates_.find(name); found != keyed_rates_.end()) {
+            return found->second.stats();
+        }
+        const auto found = keyed_concurrencies_.find(name);
+        return found == keyed_concurrencies_.end() ? rate(name).stats() : found->second.limiter.stats();
+    }
+
     std::string begin_wait(const std::string &name, const std::string &limiter, const Options &options) {
         Waiter &waiter = waiters_[name];
-        if (waiter.tokens || waiter.permits) {
+        if (!waiter.is_over()) {
             throw Fault(name + " waits already");
         }
         waiter.limiter = limiter;
         const std::uint64_t cost = options.number("cost", 1);
-        const auto found = concurrencies_.find(limiter);
-        const bool is_for_ever = options.find("timeout") == nullptr;
-        const nanoseconds timeout(is_for_ever ? 0 : options.number("timeout"));
-        if (found == concurrencies_.end()) {
-            waiter.tokens = is_for_ever ? rate(limiter).acquire_async(cost) : rate(limiter).acquire_async(cost, timeout);
+        // Takes, or begins to wait, by a limiter that wants a key, or by one that wants none.
+        const auto begin = [&](const auto &from, const auto &...key) {
+            return options.find("timeout") == nullptr ? from.acquire_async(key..., cost)
+                                                      : from.acquire_async(key..., cost, nanoseconds(options.number("timeout")));
+        };
+        const auto tokens = keyed_rates_.find(limiter);
+        const auto permits = concurrencies_.find(limiter);
+        const auto keyed_permits = keyed_concurrencies_.find(limiter);
+        bool is_for_permits = false;
+        if (tokens != keyed_rates_.end()) {
+            waiter.tokens = begin(tokens->second, key_of_call(options));
+        } else if (keyed_permits != keyed_concurrencies_.end()) {
+            waiter.keyed_permits = begin(keyed_permits->second.limiter, key_of_call(options));
+            is_for_permits = true;
+        } else if (options.find("key") != nullptr) {
+            throw Fault(limiter + " takes no key");
+        } else if (permits != concurrencies_.end()) {
+            waiter.permits = begin(permits->second.limiter);
+            is_for_permits = true;
         } else {
-            const tidegate::ConcurrencyLimiter &permits = found->second.limiter;
-            waiter.permits = is_for_ever ? permits.acquire_async(cost) : permits.acquire_async(cost, timeout);
+            waiter.tokens = begin(rate(limiter));
         }
         const tidegate::Status status = end(name, waiter).value_or(tidegate::Status::pending);
         if (status == tidegate::Status::invalid_cost) {
-            throw Refused{found == concurrencies_.end() ? "cost" : "permits"};
+            throw Refused{is_for_permits ? "permits" : "cost"};
         }
         return wait_status(status);
     }
@@ -384,6 +423,7 @@ private:
             settings.max_keys = options.number("max_keys");
             settings.track_hold_time = options.number("track_hold_time", 0) == 1;
             settings.clock = &clock_;
+            settings.max_waiters = options.number("max_waiters", tidegate::max_max_waiters);
             tidegate::KeyedConcurrencyLimiter limiter(options.number("limit"), settings);
             forget(name);
             keyed_concurrencies_.emplace(name, KeyedConcurrency{std::move(limiter), settings.track_hold_time, {}});
