@@ -32,6 +32,7 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 pub(crate) struct Guard<'a, T> {
     lock: &'a Lock<T>,
     /// What the lock was found in, if this is the first guard of its process.
+    #[cfg_attr(loom, expect(dead_code, reason = "models don't fork"))]
     pub(crate) inherited: Inherited,
 }
 
@@ -125,6 +126,7 @@ impl<T> Lock<T> {
 impl<T> Guard<'_, T> {
     /// Puts `value` in the place of what a parent left, which is forgotten as it is: a thread that isn't here may have been changing
     /// it.
+    #[cfg_attr(loom, expect(dead_code, reason = "models don't fork"))]
     pub(crate) fn renew(&mut self, value: T) {
         std::mem::forget(std::mem::replace(&mut **self, value));
     }
