@@ -904,10 +904,15 @@ static int32_t acquire_async(Wait *wait, tidegate_key key, uint64_t cost, uint64
 }
 
 static int32_t cancel_ticket(const Limiter *limiter, uint64_t ticket) {
-    return limiter->rate != NULL          ? tidegate_rate_limiter_cancel(limiter->rate, ticket)
-           : limiter->keyed_rate != NULL  ? tidegate_keyed_rate_limiter_cancel(limiter->keyed_rate, ticket)
-           : limiter->concurrency != NULL ? tidegate_concurrency_limiter_cancel(limiter->concurrency, ticket)
-                                          : tidegate_keyed_concurrency_limiter_cancel(limiter->keyed_concurrency, ticket);
+    if (limiter->rate != NULL) {
+        return tidegate_rate_limiter_cancel(limiter->rate, ticket);
+    }
+    if (limiter->keyed_rate != NULL) {
+        return tidegate_keyed_rate_limiter_cancel(limiter->keyed_rate, ticket);
+    }
+    return limiter->concurrency != NULL
+               ? tidegate_concurrency_limiter_cancel(limiter->concurrency, ticket)
+               : tidegate_keyed_concurrency_limiter_cancel(limiter->keyed_concurrency, ticket);
 }
 
 static void begin_wait(Script *script, const char *name, char **words, int count) {
