@@ -26,39 +26,49 @@ pub struct RawPermit {
 #[must_use = "permits are given back when this is dropped"]
 pub struct Permit<'a> {
     shared: &'a Shared,
-    raw: RawPermit,
+    /// The process above, the permits below: in three registers a permit needs no memory, and where it lives in memory nothing is
+    /// read in other widths than it was written in (which would be as long as the release itself).
+    held: u64,
+    acquired_at_ns: u64,
 }
 
 impl<'a> Permit<'a> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(shared: &'a Shared, raw: RawPermit) -> Self {
-        Self { shared, raw }
+        Self { shared, held: u64::from(raw.process) << 32 | raw.permits, acquired_at_ns: raw.acquired_at_ns }
+    }
+
+    #[inline(always)]
+    fn raw(&self) -> RawPermit {
+        let (permits, process) = (self.permits(), (self.held >> 32) as u32);
+        RawPermit { limiter_id: self.shared.id, permits, acquired_at_ns: self.acquired_at_ns, process }
     }
 
     /// How many permits are held.
+    #[inline]
     #[must_use]
     pub fn permits(&self) -> u64 {
-        self.raw.permits
+        self.held & u64::from(u32::MAX)
     }
 
     /// Gives the permits back; `ok` tells the statistics whether the work went well.
     #[inline]
     pub fn release(self, ok: bool) {
-        self.shared.give_back_guarded(&self.raw, ok);
+        self.shared.give_back_guarded(&self.raw(), ok);
         std::mem::forget(self);
     }
 }
 
 impl fmt::Debug for Permit<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.raw.fmt(f)
+        self.raw().fmt(f)
     }
 }
 
 impl Drop for Permit<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.shared.give_back_guarded(&self.raw, !std::thread::panicking());
+        self.shared.give_back_guarded(&self.raw(), !std::thread::panicking());
     }
 }
 
