@@ -3,40 +3,33 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Barrier;
-use std::time::{Duration, Instant};
 use tidegate::{KeyedRateLimiter, Quota, RateLimiter};
 
-/// A call whose thread is suspended for longer, after it has read the clock, may be refused as of then.
-const SUSPENDED: Duration = Duration::from_micros(1);
-
-/// As many threads as there are tokens ask once each, all at one moment. All are served, unless a thread was suspended.
-fn all_are_served(threads: usize, ask: impl Fn() -> bool + Sync) {
+/// As many threads as there are tokens ask once each, all at one moment.
+fn admitted(threads: usize, ask: impl Fn() -> bool + Sync) -> usize {
     let barrier = Barrier::new(threads);
-    let asks = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let askers: Vec<_> = (0..threads)
             .map(|_| {
                 scope.spawn(|| {
                     barrier.wait();
-                    let began = Instant::now();
-                    (ask(), began.elapsed())
+                    ask()
                 })
             })
             .collect();
-        askers.into_iter().map(|asker| asker.join().unwrap()).collect::<Vec<_>>()
-    });
-    let served = asks.iter().all(|(admitted, took)| *admitted || *took > SUSPENDED);
-    assert!(served, "{asks:?}");
+        askers.into_iter().map(|asker| asker.join().unwrap()).filter(|admitted| *admitted).count()
+    })
 }
 
 #[test]
 fn a_full_bucket_serves_as_many_callers_at_once_as_it_has_tokens() {
     for _ in 0..500 {
         let limiter = RateLimiter::new(Quota::per_hour(8)).unwrap();
-        all_are_served(8, || limiter.try_acquire());
+        assert_eq!(admitted(8, || limiter.try_acquire()), 8);
         let limiter = RateLimiter::new(Quota::per_hour(8)).unwrap();
-        all_are_served(8, || limiter.decide().allowed());
+        assert_eq!(admitted(8, || limiter.decide().allowed()), 8);
         let limiter = KeyedRateLimiter::new(Quota::per_hour(8), 100).unwrap();
-        all_are_served(8, || limiter.try_acquire("key"));
+        assert_eq!(admitted(8, || limiter.try_acquire("key")), 8);
     }
 }
 

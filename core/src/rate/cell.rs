@@ -30,8 +30,9 @@ pub(crate) struct Cell<A: Packed> {
     changing: Lock<()>,
 }
 
-/// How long before its decision a call has read the clock, unless its thread was suspended in between.
-pub(crate) const OVERTAKEN_NS: u64 = 1_000;
+/// For how long a thread may be suspended between its reading of the clock and its step without being refused what is there. Who is
+/// refused for no more than this reads the clock again; who is refused for longer doesn't pay for that.
+pub(crate) const OVERTAKEN_NS: u64 = 100_000_000;
 
 /// What was charged ahead of time.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,11 +61,11 @@ pub(super) enum By {
 }
 
 impl<A: Packed> Step<A> {
-    /// Whether a time that is older than the state, by as much as threads overtake one another, may be what it was refused for.
+    /// Whether it was refused for a time that others have overtaken: by now, which is read after the state was, it would be admitted.
     #[inline]
-    fn is_near(&self, now: u64, cost: u64) -> bool {
-        let later = now.saturating_add(OVERTAKEN_NS);
-        self.settings.charge(A::unpack(self.after), later, cost).is_some()
+    fn was_overtaken(&self, now: u64, cost: u64, clock: &Clock) -> bool {
+        let admits = |at| self.settings.charge(A::unpack(self.after), at, cost).is_some();
+        admits(now.saturating_add(OVERTAKEN_NS)) && admits(clock.now_ns())
     }
 
     fn judged(&self, now: u64, cost: u64) -> Judgement {
@@ -156,7 +157,7 @@ impl<A: Packed> Cell<A> {
             return None;
         }
         match self.attempt(word, now, cost, true) {
-            Ok(step) if step.status == Status::Allowed || !step.is_near(now, cost) => Some(step.status),
+            Ok(step) if step.status == Status::Allowed || !step.was_overtaken(now, cost, clock) => Some(step.status),
             _ => self.try_charge_again(clock, cost),
         }
     }

@@ -51,11 +51,11 @@ struct Step<A: Slotted> {
 }
 
 impl<A: Slotted> Step<A> {
-    /// Whether it may have been refused for an overtaken time, as in [`Cell`](super::cell).
+    /// Whether it was refused for a time that others have overtaken, as in [`Cell`](super::cell).
     #[inline]
-    fn is_near(&self, now: u64, cost: u64) -> bool {
-        let later = now.saturating_add(OVERTAKEN_NS);
-        self.settings.rule().charge(self.settings.state_of(self.after), later, cost).is_some()
+    fn was_overtaken(&self, now: u64, cost: u64, clock: &Clock) -> bool {
+        let admits = |at| self.settings.rule().charge(self.settings.state_of(self.after), at, cost).is_some();
+        admits(now.saturating_add(OVERTAKEN_NS)) && admits(clock.now_ns())
     }
 
     fn judged(&self, now: u64, cost: u64) -> Judgement {
@@ -162,7 +162,9 @@ impl<A: Slotted> KeyedCell<A> {
             return self.try_charge_again(hash, clock, cost);
         }
         match self.attempt(found, settings, now, cost, true) {
-            Some(Ok(step)) if step.status == Status::Allowed || !step.is_near(now, cost) => Ok(step.status),
+            Some(Ok(step)) if step.status == Status::Allowed || !step.was_overtaken(now, cost, clock) => {
+                Ok(step.status)
+            }
             Some(Err(detour)) => Err(detour),
             _ => self.try_charge_again(hash, clock, cost),
         }

@@ -3,7 +3,7 @@
 use super::cell::{OVERTAKEN_NS, Reserved};
 use super::joint::Joint;
 use super::reservation::Reservation;
-use super::state::{State, Undo};
+use super::state::{Judgement, State, Undo};
 use super::{check_same_kinds, next_id};
 use crate::clock::{Clock, Watcher};
 use crate::decision::{Decision, Grant};
@@ -122,18 +122,23 @@ impl Shared {
     }
 
     fn ask(&self, cost: u64, spend: bool) -> Joint {
-        let ask = || {
-            let now = self.clock.now_ns();
-            match (&self.states, spend) {
-                (States::One(state), true) => state.charge(now, cost).0.into(),
-                (States::One(state), false) => state.peek(now, cost).into(),
-                (States::Several(states), true) => self.charge_all(states, now, cost),
-                (States::Several(states), false) => peek_all(states, now, cost),
-            }
+        let ask = |now| match (&self.states, spend) {
+            (States::One(state), true) => state.charge(now, cost).0.into(),
+            (States::One(state), false) => state.peek(now, cost).into(),
+            (States::Several(states), true) => self.charge_all(states, now, cost),
+            (States::Several(states), false) => peek_all(states, now, cost),
         };
-        let joint = ask();
-        // Refused for so little that the clock may have been read before another's charge that it met: read it again.
-        if joint.named.status == Status::Denied && joint.named.retry_after_ns <= OVERTAKEN_NS { ask() } else { joint }
+        let now = self.clock.now_ns();
+        let joint: Joint = ask(now);
+        let Judgement { status, retry_after_ns, .. } = joint.named;
+        if status == Status::Denied && retry_after_ns <= OVERTAKEN_NS {
+            // Due by now, the clock was read before another's charge that it met.
+            let later = self.clock.now_ns();
+            if later.saturating_sub(now) >= retry_after_ns {
+                return ask(later);
+            }
+        }
+        joint
     }
 
     /// For the head of the queue, as of `at`.
