@@ -361,3 +361,41 @@ fn a_thread_waits_for_tokens_of_a_key() {
     assert!(began.elapsed() >= Duration::from_millis(59));
     assert_eq!(limiter.stats().allowed, 8);
 }
+
+#[test]
+fn tokens_of_a_key_that_nobody_wants_any_more_are_refunded() {
+    for quotas in ["10/s burst 10", "10/s burst 10; 100/s"] {
+        let tokens = Tokens::new(quotas);
+        let limiter = &tokens.limiter;
+        let granted = Arc::new(Mutex::new(Vec::new()));
+        let wait_for = |key: &'static str| {
+            assert!(limiter.try_acquire_n(key, 10).unwrap());
+            let granted = granted.clone();
+            let listener = move |event| {
+                if let Event::Granted(grant) = event {
+                    granted.lock().unwrap().push((key, grant));
+                }
+            };
+            let started = limiter.acquire_refundable_by_ticket(key, 5, None, listener).unwrap();
+            assert!(matches!(started, Started::Pending { .. }));
+        };
+        wait_for("ann");
+        tokens.clock.advance(2 * SECOND);
+        wait_for("ann");
+        wait_for("bob");
+        tokens.clock.advance(SECOND / 2);
+        granted.lock().unwrap()[1..].sort_by_key(|(key, _)| *key);
+        let [("ann", long_ago), ("ann", now), ("bob", of_bob)] = granted.lock().unwrap()[..] else {
+            panic!("all are due")
+        };
+        limiter.refund_grant("ann", long_ago).unwrap();
+        assert_eq!(limiter.peek("ann").remaining(), 0, "{quotas}: what came back by itself is not given back again");
+        assert_eq!(limiter.refund_grant("ann", of_bob).unwrap_err().status(), Status::InvalidDecision);
+        limiter.refund_grant("ann", now).unwrap();
+        assert_eq!(limiter.peek("ann").remaining(), 5, "{quotas}");
+        limiter.reset("bob");
+        assert!(limiter.try_acquire_n("bob", 10).unwrap());
+        limiter.refund_grant("bob", of_bob).unwrap();
+        assert_eq!(limiter.peek("bob").remaining(), 0, "{quotas}: the reset voided it");
+    }
+}

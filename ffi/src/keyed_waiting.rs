@@ -173,7 +173,7 @@ pub unsafe extern "C" fn tidegate_keyed_rate_limiter_acquire_async(
         let outputs = Outputs::<()>::new(ticket_out, wake_after_ns_out, null_mut())?;
         // SAFETY: the header asks for places to write to.
         let note = |ticket, wake_after_ns| unsafe { outputs.note(ticket, wake_after_ns) };
-        let listen = move |event| listener.tell(event, |()| None);
+        let listen = move |event| listener.tell(event, |_grant| None);
         let started = limiter.0.acquire_by_noted_ticket(key, cost, timeout(timeout_ns), note, listen)?;
         // SAFETY: the header asks for places to write to.
         Ok(unsafe { outputs.conclude(started, |()| ()) })

@@ -3,8 +3,8 @@
 use super::keyed_shared::KeyedShared;
 use super::{KeyedRateLimiter, check_cost};
 use crate::table::KeyHash;
-use crate::wait::{self, AcquireError, Event, Interrupt, Refusal, Request, Sleep, Started, Ticket, Wait};
-use crate::{Error, Status};
+use crate::wait::{self, AcquireError, Event, Granted, Interrupt, Refusal, Request, Sleep, Started, Ticket, Wait};
+use crate::{Error, Grant, Status};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -142,12 +142,28 @@ impl KeyedRateLimiter {
         timeout: Option<Duration>,
         listener: impl Fn(Event<()>) + Send + Sync + 'static,
     ) -> Result<Started<()>, Error> {
+        self.acquire_refundable_by_ticket(key, cost, timeout, move |event| listener(event.map(drop)))
+    }
+
+    /// [`acquire_by_ticket`](Self::acquire_by_ticket) for who may find that nobody wants any more what was waited for: the listener gets
+    /// what [`refund_grant`](Self::refund_grant) takes.
+    ///
+    /// # Errors
+    ///
+    /// If cost is not 1 … 2⁵³−1.
+    pub fn acquire_refundable_by_ticket(
+        &self,
+        key: impl AsRef<[u8]>,
+        cost: u64,
+        timeout: Option<Duration>,
+        listener: impl Fn(Event<Grant>) + Send + Sync + 'static,
+    ) -> Result<Started<()>, Error> {
         self.acquire_by_noted_ticket(key, cost, timeout, |_, _| {}, listener)
     }
 
-    /// [`acquire_by_ticket`](Self::acquire_by_ticket) for listeners that want the ticket. One may be called before this returns, and
-    /// finds it where `note` has put it, which is called before, with the ticket and `wake_after_ns`, while a lock is held: it must do
-    /// no more than that.
+    /// [`acquire_refundable_by_ticket`](Self::acquire_refundable_by_ticket) for listeners that want the ticket. One may be called before
+    /// this returns, and finds it where `note` has put it, which is called before, with the ticket and `wake_after_ns`, while a lock is
+    /// held: it must do no more than that.
     ///
     /// # Errors
     ///
@@ -158,14 +174,17 @@ impl KeyedRateLimiter {
         cost: u64,
         timeout: Option<Duration>,
         note: impl FnOnce(Ticket, u64),
-        listener: impl Fn(Event<()>) + Send + Sync + 'static,
+        listener: impl Fn(Event<Grant>) + Send + Sync + 'static,
     ) -> Result<Started<()>, Error> {
         check_cost("cost", cost)?;
         let hash = self.shared.hash(key.as_ref());
         if self.shared.take_free(hash, cost) {
             return Ok(Started::Granted(()));
         }
-        Ok(wait::start(&self.shared.of(hash), Request::new(cost, timeout), |_| (), note, listener))
+        let of_nothing = Grant { limiter_id: self.id(), cost, granted_at_ns: 0, reset_count: 0, key_hash: hash.id() };
+        let grant =
+            move |Granted { at_ns, void_count }| Grant { granted_at_ns: at_ns, reset_count: void_count, ..of_nothing };
+        Ok(wait::start(&self.shared.of(hash), Request::new(cost, timeout), grant, note, listener).without_grant())
     }
 
     /// After how long a wait by ticket is to be polled again, in ns; [`NEVER_NS`](crate::NEVER_NS) if it will be told, and `None` if it

@@ -119,29 +119,7 @@ impl RateLimiter {
         timeout: Option<Duration>,
         listener: impl Fn(Event<()>) + Send + Sync + 'static,
     ) -> Result<Started<()>, Error> {
-        self.acquire_by_noted_ticket(cost, timeout, |_, _| {}, listener)
-    }
-
-    /// [`acquire_by_ticket`](Self::acquire_by_ticket) for listeners that want the ticket. One may be called before this returns, and
-    /// finds it where `note` has put it, which is called before, with the ticket and `wake_after_ns`, while a lock is held: it must do
-    /// no more than that.
-    ///
-    /// # Errors
-    ///
-    /// If cost is not 1 … 2⁵³−1.
-    pub fn acquire_by_noted_ticket(
-        &self,
-        cost: u64,
-        timeout: Option<Duration>,
-        note: impl FnOnce(Ticket, u64),
-        listener: impl Fn(Event<()>) + Send + Sync + 'static,
-    ) -> Result<Started<()>, Error> {
-        check_cost("cost", cost)?;
-        if self.shared.take_free(cost) {
-            return Ok(Started::Granted(()));
-        }
-        let shared = &*self.shared;
-        Ok(wait::start(shared, Request::new(cost, timeout), |_| (), note, listener))
+        self.acquire_refundable_by_ticket(cost, timeout, move |event| listener(event.map(drop)))
     }
 
     /// [`acquire_by_ticket`](Self::acquire_by_ticket) for who may find that nobody wants any more what was waited for: the listener gets
@@ -156,23 +134,31 @@ impl RateLimiter {
         timeout: Option<Duration>,
         listener: impl Fn(Event<Grant>) + Send + Sync + 'static,
     ) -> Result<Started<()>, Error> {
-        if self.take_if_free(cost)? {
+        self.acquire_by_noted_ticket(cost, timeout, |_, _| {}, listener)
+    }
+
+    /// [`acquire_refundable_by_ticket`](Self::acquire_refundable_by_ticket) for listeners that want the ticket. One may be called before
+    /// this returns, and finds it where `note` has put it, which is called before, with the ticket and `wake_after_ns`, while a lock is
+    /// held: it must do no more than that.
+    ///
+    /// # Errors
+    ///
+    /// If cost is not 1 … 2⁵³−1.
+    pub fn acquire_by_noted_ticket(
+        &self,
+        cost: u64,
+        timeout: Option<Duration>,
+        note: impl FnOnce(Ticket, u64),
+        listener: impl Fn(Event<Grant>) + Send + Sync + 'static,
+    ) -> Result<Started<()>, Error> {
+        check_cost("cost", cost)?;
+        if self.shared.take_free(cost) {
             return Ok(Started::Granted(()));
         }
-        let limiter_id = self.id();
-        let grant = move |Granted { at_ns, void_count }: Granted| Grant {
-            limiter_id,
-            cost,
-            granted_at_ns: at_ns,
-            reset_count: void_count,
-            key_hash: 0,
-        };
-        let started = wait::start(&*self.shared, Request::new(cost, timeout), grant, |_, _| {}, listener);
-        Ok(match started {
-            Started::Granted(_) => Started::Granted(()),
-            Started::Refused(status) => Started::Refused(status),
-            Started::Pending { ticket, wake_after_ns } => Started::Pending { ticket, wake_after_ns },
-        })
+        let of_nothing = Grant { limiter_id: self.id(), cost, granted_at_ns: 0, reset_count: 0, key_hash: 0 };
+        let grant =
+            move |Granted { at_ns, void_count }| Grant { granted_at_ns: at_ns, reset_count: void_count, ..of_nothing };
+        Ok(wait::start(&*self.shared, Request::new(cost, timeout), grant, note, listener).without_grant())
     }
 
     /// After how long a wait by ticket is to be polled again, in ns; [`NEVER_NS`](crate::NEVER_NS) if it will be told, and `None` if it

@@ -20,6 +20,16 @@ pub enum Event<T> {
     PollAgain,
 }
 
+impl<T> Event<T> {
+    pub(crate) fn map<U>(self, granted: impl FnOnce(T) -> U) -> Event<U> {
+        match self {
+            Self::Granted(value) => Event::Granted(granted(value)),
+            Self::Refused(status) => Event::Refused(status),
+            Self::PollAgain => Event::PollAgain,
+        }
+    }
+}
+
 /// Called with each event of a wait, on whichever thread brings it about; never from within another listener's call on the
 /// same thread, and with no lock held.
 pub(crate) type Listener = Arc<dyn Fn(Event<Granted>) + Send + Sync>;

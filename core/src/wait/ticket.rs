@@ -22,6 +22,17 @@ pub enum Started<T> {
     },
 }
 
+impl<T> Started<T> {
+    /// For who needs nothing of what was taken.
+    pub(crate) fn without_grant(self) -> Started<()> {
+        match self {
+            Self::Granted(_) => Started::Granted(()),
+            Self::Refused(status) => Started::Refused(status),
+            Self::Pending { ticket, wake_after_ns } => Started::Pending { ticket, wake_after_ns },
+        }
+    }
+}
+
 /// `granted` makes what the listener gets, from what was taken; `note` is as for
 /// [`enter_noting`](rules::enter_noting).
 pub(crate) fn start<T>(
@@ -32,13 +43,7 @@ pub(crate) fn start<T>(
     listener: impl Fn(Event<T>) + Send + Sync + 'static,
 ) -> Started<T> {
     let later = granted.clone();
-    let listener = Arc::new(move |event: Event<Granted>| {
-        listener(match event {
-            Event::Granted(granted) => Event::Granted(later(granted)),
-            Event::Refused(status) => Event::Refused(status),
-            Event::PollAgain => Event::PollAgain,
-        });
-    });
+    let listener = Arc::new(move |event: Event<Granted>| listener(event.map(&later)));
     match rules::enter_noting(source, request, Notify::Listener(listener), note) {
         // It goes to the caller, who wants it: nothing needs to be known of what voids it.
         Entered::Granted(at_ns) => Started::Granted(granted(Granted { at_ns, void_count: 0 })),
@@ -62,6 +67,7 @@ pub(crate) fn cancel_ticket(source: &impl Source, ticket: Ticket) -> Result<bool
         Left::Unknown => Err(unknown(ticket)),
     }
 }
+
 #[cold]
 pub(crate) fn unknown(ticket: Ticket) -> Error {
     Error::new(Status::InvalidTicket, "ticket", ticket.to_u64(), "a ticket of a wait of this limiter")
