@@ -690,6 +690,8 @@ int32_t tidegate_concurrency_limiter_close(const tidegate_concurrency_limiter *l
  *   last use of its `user_data`. It may come before the function that began the wait returns, but all outputs are
  *   written by then.
  * - It must neither throw nor jump out. The limiter must have an owner until the call that it is run by returns.
+ * - Who cancels may be too late: then the callback has, or is about to get, what was granted. Permits are released then,
+ *   and tokens given back by tidegate_rate_limiter_refund() if the wait was begun as a refundable one.
  * - When the last owner frees a limiter, those who still wait are told TIDEGATE_CLOSED within that call. In the child of
  *   a fork the waits of the parent do not exist, and nobody is called back for them.
  */
@@ -702,6 +704,14 @@ int32_t tidegate_concurrency_limiter_close(const tidegate_concurrency_limiter *l
 typedef void (*tidegate_wait_callback)(void *user_data,
                                        int32_t status,
                                        const tidegate_permit *permit);
+
+/**
+ * tidegate_wait_callback for tokens that may be given back, with keys or without. `decision` is to be copied, for the
+ * limiter's `_refund`; its figures are all 0. NULL unless the tokens were granted. since 1
+ */
+typedef void (*tidegate_refundable_callback)(void *user_data,
+                                             int32_t status,
+                                             const tidegate_decision *decision);
 
 /**
  * Takes `cost` tokens, or begins to wait for them for at most `timeout_ns`.
@@ -722,6 +732,22 @@ int32_t tidegate_rate_limiter_acquire_async(const tidegate_rate_limiter *limiter
                                             void *user_data,
                                             uint64_t *ticket_out,
                                             uint64_t *wake_after_ns_out);
+
+/**
+ * tidegate_rate_limiter_acquire_async() for who may find, once the tokens are granted, that nobody wants them any more:
+ * `callback` gets what tidegate_rate_limiter_refund() takes. What is taken at once comes without.
+ *
+ * Returns as tidegate_rate_limiter_acquire_async().
+ *
+ * since 1
+ */
+int32_t tidegate_rate_limiter_acquire_refundable_async(const tidegate_rate_limiter *limiter,
+                                                       uint64_t cost,
+                                                       uint64_t timeout_ns,
+                                                       tidegate_refundable_callback callback,
+                                                       void *user_data,
+                                                       uint64_t *ticket_out,
+                                                       uint64_t *wake_after_ns_out);
 
 /**
  * Takes `permits` permits, or begins to wait for them for at most `timeout_ns`.
@@ -1814,6 +1840,24 @@ int32_t tidegate_keyed_rate_limiter_acquire_async(const tidegate_keyed_rate_limi
                                                   void *user_data,
                                                   uint64_t *ticket_out,
                                                   uint64_t *wake_after_ns_out);
+
+/**
+ * tidegate_keyed_rate_limiter_acquire_async() for who may find that nobody wants the tokens any more, as
+ * tidegate_rate_limiter_acquire_refundable_async() says; tidegate_keyed_rate_limiter_refund() takes the key again.
+ *
+ * Returns as tidegate_keyed_rate_limiter_acquire_async().
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_acquire_refundable_async(const tidegate_keyed_rate_limiter *limiter,
+                                                             const void *key,
+                                                             size_t key_size,
+                                                             uint64_t cost,
+                                                             uint64_t timeout_ns,
+                                                             tidegate_refundable_callback callback,
+                                                             void *user_data,
+                                                             uint64_t *ticket_out,
+                                                             uint64_t *wake_after_ns_out);
 
 /**
  * Takes `permits` permits of a key, or begins to wait for them, as tidegate_concurrency_limiter_acquire_async() does.

@@ -647,22 +647,22 @@ struct WaitState {
     std::condition_variable changed;
     Status status = Status::pending;
     bool poll_again = false;
-    Raw permit{};
-    // The limiter of an owner that is gone, which a permit that comes after all is given back to.
+    Raw granted{};
+    // The limiter of an owner that is gone, which what comes after all is given back to.
     typename Traits::Limiter abandoned{};
 
     // `user_data` is a share of the state, which the last call takes with it.
-    static void tell(void *user_data, std::int32_t status, const Raw *permit) noexcept {
+    static void tell(void *user_data, std::int32_t status, const Raw *given) noexcept {
         auto *share = static_cast<std::shared_ptr<WaitState> *>(user_data);
         const bool is_last = status != TIDEGATE_POLL_AGAIN;
         typename Traits::Limiter abandoned{};
-        Raw granted = permit == nullptr ? Raw{} : *permit;
+        Raw granted = given == nullptr ? Raw{} : *given;
         {
             const std::lock_guard<std::mutex> lock((*share)->mutex);
             (*share)->poll_again = !is_last;
             if (is_last) {
                 (*share)->status = static_cast<Status>(status);
-                (*share)->permit = granted;
+                (*share)->granted = granted;
                 abandoned = std::move((*share)->abandoned);
             }
             (*share)->changed.notify_all();
@@ -680,27 +680,42 @@ struct WaitFor;
 
 template <>
 struct WaitFor<Outcome> {
-    // With keys or without.
-    using Limiter = std::variant<Owner<tidegate_rate_limiter>, Owner<tidegate_keyed_rate_limiter>>;
-    using Raw = tidegate_permit;
+    struct Keyed {
+        Owner<tidegate_keyed_rate_limiter> limiter;
+        // For a refund.
+        std::string key;
+    };
+    using Limiter = std::variant<Owner<tidegate_rate_limiter>, Keyed>;
+    using Raw = tidegate_decision;
 
     static std::int32_t poll(const Limiter &limiter, std::uint64_t ticket, std::uint64_t *wake_after_ns) noexcept {
-        return limiter.index() == 0 ? tidegate_rate_limiter_poll(std::get<0>(limiter).get(), ticket, wake_after_ns)
-                                    : tidegate_keyed_rate_limiter_poll(std::get<1>(limiter).get(), ticket, wake_after_ns);
+        const auto *keyed = std::get_if<Keyed>(&limiter);
+        return keyed == nullptr ? tidegate_rate_limiter_poll(std::get<0>(limiter).get(), ticket, wake_after_ns)
+                                : tidegate_keyed_rate_limiter_poll(keyed->limiter.get(), ticket, wake_after_ns);
     }
     static std::int32_t cancel(const Limiter &limiter, std::uint64_t ticket) noexcept {
-        return limiter.index() == 0 ? tidegate_rate_limiter_cancel(std::get<0>(limiter).get(), ticket)
-                                    : tidegate_keyed_rate_limiter_cancel(std::get<1>(limiter).get(), ticket);
+        const auto *keyed = std::get_if<Keyed>(&limiter);
+        return keyed == nullptr ? tidegate_rate_limiter_cancel(std::get<0>(limiter).get(), ticket)
+                                : tidegate_keyed_rate_limiter_cancel(keyed->limiter.get(), ticket);
     }
     static Outcome answer(Limiter, Status status, const Raw &) noexcept { return Outcome(status); }
-    static void abandon(WaitState<WaitFor> &, Limiter) noexcept {}
-    static void give_back(const Limiter &, Raw &) noexcept {}
+    static void give_back(const Limiter &limiter, Raw &decision) noexcept {
+        if (decision.cost == 0) {
+            return;
+        }
+        if (const auto *keyed = std::get_if<Keyed>(&limiter)) {
+            tidegate_keyed_rate_limiter_refund(keyed->limiter.get(), keyed->key.data(), keyed->key.size(), &decision);
+        } else {
+            tidegate_rate_limiter_refund(std::get<0>(limiter).get(), &decision);
+        }
+    }
 };
 
 }  // namespace detail
 
 // A wait that keeps no thread: for tokens, Wait<Outcome>, or for permits, Wait<Permit> or Wait<KeyedPermit>. It has its place in the queue from
-// the start, and leaves it when it goes out of scope; permits that nobody has fetched are given back then.
+// the start, and leaves it when it goes out of scope; what it was granted and nobody has fetched is given back then: permits,
+// and tokens as by refund(), but for those that were taken at once.
 //
 // Nor is there a timer behind it. A wait for tokens that is first in line is granted, and one with a timeout ends, when it
 // is looked at, by get() or wait_for(), which sleep until then; so call one soon, for all behind wait for the first, too.
@@ -764,19 +779,19 @@ private:
     using State = detail::WaitState<Traits>;
     using Time = std::chrono::steady_clock::time_point;
 
-    // `begin` is what takes or begins to wait, but for these arguments: callback, user_data, permit, ticket, wake_after_ns.
+    // `begin` is what takes or begins to wait, but for these arguments: callback, user_data, granted, ticket, wake_after_ns.
     template <class Begin>
     Wait(Limiter limiter, Begin begin) : limiter_(std::move(limiter)), state_(std::make_shared<State>()) {
         auto share = std::make_unique<std::shared_ptr<State>>(state_);
-        typename Traits::Raw permit{};
+        typename Traits::Raw granted{};
         std::uint64_t wake_after_ns = 0;
-        const auto status = static_cast<Status>(begin(State::tell, share.get(), &permit, &ticket_, &wake_after_ns));
+        const auto status = static_cast<Status>(begin(State::tell, share.get(), &granted, &ticket_, &wake_after_ns));
         if (status == Status::pending) {
             // The callback's, which may have been called by now.
             (void)share.release();
         } else {
             state_->status = status;
-            state_->permit = permit;
+            state_->granted = granted;
         }
     }
 
@@ -824,7 +839,7 @@ private:
             return Traits::answer({}, Status::invalid_ticket, {});
         }
         const std::shared_ptr<State> state = std::move(state_);
-        return Traits::answer(std::move(limiter_), state->status, state->permit);
+        return Traits::answer(std::move(limiter_), state->status, state->granted);
     }
 
     void leave() noexcept {
@@ -832,16 +847,16 @@ private:
             return;
         }
         cancel();
+        const std::shared_ptr<State> state = std::move(state_);
         {
-            const std::lock_guard<std::mutex> lock(state_->mutex);
-            if (state_->status == Status::pending) {
+            const std::lock_guard<std::mutex> lock(state->mutex);
+            if (state->status == Status::pending) {
                 // Over, but its callback is only being called, on another thread or once the one that runs here returns.
-                Traits::abandon(*state_, std::move(limiter_));
-                state_.reset();
+                state->abandoned = std::move(limiter_);
                 return;
             }
         }
-        take();
+        Traits::give_back(limiter_, state->granted);
     }
 
     Limiter limiter_;
@@ -1137,9 +1152,9 @@ private:
     RateLimiter(detail::Adopt, tidegate_rate_limiter *limiter) noexcept : limiter_(limiter) {}
 
     Wait<Outcome> begin_wait(Count cost, std::uint64_t timeout_ns) const {
-        return Wait<Outcome>(std::move(share().limiter_), [&](auto callback, void *user_data, auto, auto ticket, auto wake_after_ns) {
-            return tidegate_rate_limiter_acquire_async(get(), cost.value(), timeout_ns, callback, user_data, ticket,
-                                                       wake_after_ns);
+        return Wait<Outcome>(std::move(share().limiter_), [&](auto callback, void *user_data, auto, auto... outputs) {
+            return tidegate_rate_limiter_acquire_refundable_async(get(), cost.value(), timeout_ns, callback, user_data,
+                                                                  outputs...);
         });
     }
 
@@ -1242,7 +1257,6 @@ struct WaitFor<Permit> {
         }
         return permit;
     }
-    static void abandon(WaitState<WaitFor> &state, Limiter limiter) noexcept { state.abandoned = std::move(limiter); }
     static void give_back(const Limiter &limiter, Raw &permit) noexcept {
         if (limiter && permit.permits != 0) {
             tidegate_concurrency_limiter_release(limiter.get(), &permit, 1);
@@ -1785,11 +1799,16 @@ private:
     }
 
     Wait<Outcome> begin_wait(Key key, Count cost, std::uint64_t timeout_ns) const {
-        return Wait<Outcome>(std::move(share().limiter_),
-                             [&](auto callback, void *user_data, auto, auto ticket, auto wake_after_ns) {
-                                 return tidegate_keyed_rate_limiter_acquire_async(get(), key.data(), key.size(), cost.value(),
-                                                                                  timeout_ns, callback, user_data, ticket,
-                                                                                  wake_after_ns);
+        std::string copy;
+        // What is no key is refused below.
+        if (key.data() != nullptr && key.size() <= copy.max_size()) {
+            copy.assign(static_cast<const char *>(key.data()), key.size());
+        }
+        return Wait<Outcome>(detail::WaitFor<Outcome>::Keyed{std::move(share().limiter_), std::move(copy)},
+                             [&](auto callback, void *user_data, auto, auto... outputs) {
+                                 return tidegate_keyed_rate_limiter_acquire_refundable_async(
+                                     get(), key.data(), key.size(), cost.value(), timeout_ns, callback, user_data,
+                                     outputs...);
                              });
     }
 
@@ -1901,7 +1920,6 @@ struct WaitFor<KeyedPermit> {
         }
         return permit;
     }
-    static void abandon(WaitState<WaitFor> &state, Limiter limiter) noexcept { state.abandoned = std::move(limiter); }
     static void give_back(const Limiter &limiter, Raw &permit) noexcept {
         if (limiter && permit.permits != 0) {
             tidegate_keyed_concurrency_limiter_release(limiter.get(), &permit, 1);

@@ -91,6 +91,26 @@ impl From<Decision> for tidegate_decision {
     }
 }
 
+/// Of what was waited for: with no figures.
+impl From<Grant> for tidegate_decision {
+    fn from(Grant { limiter_id, cost, granted_at_ns, reset_count, key_hash }: Grant) -> Self {
+        Self {
+            status: Status::Allowed as i32,
+            quota: 0,
+            limit: 0,
+            remaining: 0,
+            retry_after_ns: 0,
+            reset_after_ns: 0,
+            limiter_id,
+            cost,
+            granted_at_ns,
+            reset_count,
+            key_hash,
+            reserved: [0; 6],
+        }
+    }
+}
+
 /// Takes `cost` tokens if all can be had now, and tells the figures.
 ///
 /// With several quotas no bound is ever exceeded, and without a race a refusal charges nothing. In a race a call may be

@@ -16,11 +16,11 @@ use crate::border::{checked, guard, object};
 use crate::key::key_bytes;
 use crate::keyed_concurrency_limiter::tidegate_keyed_permit;
 use crate::object::{tidegate_keyed_concurrency_limiter, tidegate_keyed_rate_limiter};
-use crate::ticket::{Listener, Outputs, cancelled, poll, tidegate_wait_callback};
+use crate::ticket::{Listener, Outputs, cancelled, poll, tidegate_refundable_callback, tidegate_wait_callback};
 use crate::waiting::{refused, timeout};
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use tidegate_core::{RawKeyedPermit, Status, Ticket};
+use tidegate_core::{Grant, RawKeyedPermit, Status, Ticket};
 
 /// Takes `cost` tokens of a key, all at once, and waits for them for at most `timeout_ns`, on this thread, as
 /// tidegate_rate_limiter_acquire() does.
@@ -174,6 +174,40 @@ pub unsafe extern "C" fn tidegate_keyed_rate_limiter_acquire_async(
         // SAFETY: the header asks for places to write to.
         let note = |ticket, wake_after_ns| unsafe { outputs.note(ticket, wake_after_ns) };
         let listen = move |event| listener.tell(event, |_grant| None);
+        let started = limiter.0.acquire_by_noted_ticket(key, cost, timeout(timeout_ns), note, listen)?;
+        // SAFETY: the header asks for places to write to.
+        Ok(unsafe { outputs.conclude(started, |()| ()) })
+    })
+}
+
+/// tidegate_keyed_rate_limiter_acquire_async() for who may find that nobody wants the tokens any more, as
+/// tidegate_rate_limiter_acquire_refundable_async() says; tidegate_keyed_rate_limiter_refund() takes the key again.
+///
+/// Returns as tidegate_keyed_rate_limiter_acquire_async().
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_keyed_rate_limiter_acquire_refundable_async(
+    limiter: *const tidegate_keyed_rate_limiter,
+    key: *const c_void,
+    key_size: usize,
+    cost: u64,
+    timeout_ns: u64,
+    callback: tidegate_refundable_callback,
+    user_data: *mut c_void,
+    ticket_out: *mut u64,
+    wake_after_ns_out: *mut u64,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the header asks for a live handle.
+        let limiter = unsafe { object(limiter, "limiter") }?;
+        // SAFETY: the header asks for a key of this size.
+        let key = unsafe { key_bytes(key, key_size) }?;
+        let listener = Listener::new(callback, user_data)?;
+        let outputs = Outputs::<()>::new(ticket_out, wake_after_ns_out, null_mut())?;
+        // SAFETY: the header asks for places to write to.
+        let note = |ticket, wake_after_ns| unsafe { outputs.note(ticket, wake_after_ns) };
+        let listen = move |event| listener.tell(event, |grant: Grant| Some(grant.into()));
         let started = limiter.0.acquire_by_noted_ticket(key, cost, timeout(timeout_ns), note, listen)?;
         // SAFETY: the header asks for places to write to.
         Ok(unsafe { outputs.conclude(started, |()| ()) })

@@ -39,18 +39,21 @@
 //!   last use of its `user_data`. It may come before the function that began the wait returns, but all outputs are
 //!   written by then.
 //! - It must neither throw nor jump out. The limiter must have an owner until the call that it is run by returns.
+//! - Who cancels may be too late: then the callback has, or is about to get, what was granted. Permits are released then,
+//!   and tokens given back by tidegate_rate_limiter_refund() if the wait was begun as a refundable one.
 //! - When the last owner frees a limiter, those who still wait are told TIDEGATE_CLOSED within that call. In the child of
 //!   a fork the waits of the parent do not exist, and nobody is called back for them.
 
 use crate::border::{Mistake, checked, guard, object};
 use crate::concurrency_limiter::tidegate_permit;
+use crate::decision::tidegate_decision;
 use crate::object::{tidegate_concurrency_limiter, tidegate_rate_limiter};
 use crate::status::TIDEGATE_NEVER_NS;
 use crate::waiting::timeout;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
-use tidegate_core::{Error, Event, RawPermit, Started, Status, Ticket};
+use tidegate_core::{Error, Event, Grant, RawPermit, Started, Status, Ticket};
 
 /// What is called for a wait: with TIDEGATE_POLL_AGAIN if it may be due sooner than was said; at last with what became of
 /// it, TIDEGATE_ALLOWED, TIDEGATE_TIMED_OUT, TIDEGATE_CANCELLED, TIDEGATE_EXCEEDS_CAPACITY or TIDEGATE_CLOSED. `permit` is to be
@@ -58,7 +61,12 @@ use tidegate_core::{Error, Event, RawPermit, Started, Status, Ticket};
 pub type tidegate_wait_callback =
     Option<unsafe extern "C" fn(user_data: *mut c_void, status: i32, permit: *const tidegate_permit)>;
 
-/// A callback for permits of type `P`, and whom it is for.
+/// tidegate_wait_callback for tokens that may be given back, with keys or without. `decision` is to be copied, for the
+/// limiter's `_refund`; its figures are all 0. NULL unless the tokens were granted. since 1
+pub type tidegate_refundable_callback =
+    Option<unsafe extern "C" fn(user_data: *mut c_void, status: i32, decision: *const tidegate_decision)>;
+
+/// A callback that gets a `P` with a grant, and whom it is for.
 pub(crate) struct Listener<P> {
     callback: unsafe extern "C" fn(*mut c_void, i32, *const P),
     user_data: *mut c_void,
@@ -82,20 +90,20 @@ impl<P> Listener<P> {
         Ok(Self { callback, user_data, is_over: Mutex::new(false) })
     }
 
-    pub(crate) fn tell<T>(&self, event: Event<T>, permit: impl FnOnce(T) -> Option<P>) {
-        let (status, permit) = match event {
-            Event::Granted(granted) => (Status::Allowed, permit(granted)),
+    pub(crate) fn tell<T>(&self, event: Event<T>, given: impl FnOnce(T) -> Option<P>) {
+        let (status, given) = match event {
+            Event::Granted(granted) => (Status::Allowed, given(granted)),
             Event::Refused(status) => (status, None),
             Event::PollAgain => (Status::PollAgain, None),
         };
-        let permit = permit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let given = given.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let mut is_over = self.is_over.lock().unwrap_or_else(PoisonError::into_inner);
         if *is_over {
             return;
         }
         *is_over = status != Status::PollAgain;
         // SAFETY: the header asks for a function that may be called so on any thread, and that does not unwind.
-        unsafe { (self.callback)(self.user_data, status as i32, permit) }
+        unsafe { (self.callback)(self.user_data, status as i32, given) }
     }
 }
 
@@ -180,6 +188,36 @@ pub unsafe extern "C" fn tidegate_rate_limiter_acquire_async(
         // SAFETY: the header asks for places to write to.
         let note = |ticket, wake_after_ns| unsafe { outputs.note(ticket, wake_after_ns) };
         let listen = move |event| listener.tell(event, |_grant| None);
+        let started = limiter.0.acquire_by_noted_ticket(cost, timeout(timeout_ns), note, listen)?;
+        // SAFETY: the header asks for places to write to.
+        Ok(unsafe { outputs.conclude(started, |()| ()) })
+    })
+}
+
+/// tidegate_rate_limiter_acquire_async() for who may find, once the tokens are granted, that nobody wants them any more:
+/// `callback` gets what tidegate_rate_limiter_refund() takes. What is taken at once comes without.
+///
+/// Returns as tidegate_rate_limiter_acquire_async().
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_rate_limiter_acquire_refundable_async(
+    limiter: *const tidegate_rate_limiter,
+    cost: u64,
+    timeout_ns: u64,
+    callback: tidegate_refundable_callback,
+    user_data: *mut c_void,
+    ticket_out: *mut u64,
+    wake_after_ns_out: *mut u64,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the header asks for a live handle.
+        let limiter = unsafe { object(limiter, "limiter") }?;
+        let listener = Listener::new(callback, user_data)?;
+        let outputs = Outputs::<()>::new(ticket_out, wake_after_ns_out, null_mut())?;
+        // SAFETY: the header asks for places to write to.
+        let note = |ticket, wake_after_ns| unsafe { outputs.note(ticket, wake_after_ns) };
+        let listen = move |event| listener.tell(event, |grant: Grant| Some(grant.into()));
         let started = limiter.0.acquire_by_noted_ticket(cost, timeout(timeout_ns), note, listen)?;
         // SAFETY: the header asks for places to write to.
         Ok(unsafe { outputs.conclude(started, |()| ()) })

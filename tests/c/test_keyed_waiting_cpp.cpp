@@ -119,6 +119,21 @@ void each_key_has_its_own_line_of_tokens() {
     CHECK(any.get());
 }
 
+void tokens_of_a_key_that_were_granted_and_not_fetched_are_given_back() {
+    ManualClock clock;
+    KeyedRateOptions options;
+    options.clock = &clock;
+    KeyedRateLimiter limiter("10/s burst 10", options);
+    for (const char *key : {"ann", ""}) {
+        CHECK(limiter.acquire(key, 10));
+        Wait<Outcome> dropped = limiter.acquire_async(key, 5);
+        clock.advance(500ms);
+        CHECK(dropped.wait_for(0s) && limiter.peek(key).remaining() == 0);
+        dropped = limiter.acquire_async("other");
+        CHECK(limiter.peek(key).remaining() == 5);
+    }
+}
+
 void a_thread_waits_for_its_key() {
     KeyedRateLimiter tokens("100/s burst 1");
     CHECK(tokens.acquire("k") && tokens.acquire("k", 1, 1h) && tokens.acquire_async("k").get());
@@ -199,6 +214,7 @@ int main() {
     RUN(who_leaves_or_times_out_is_passed_over);
     RUN(closing_ends_the_waits_of_all_keys);
     RUN(each_key_has_its_own_line_of_tokens);
+    RUN(tokens_of_a_key_that_were_granted_and_not_fetched_are_given_back);
     RUN(a_thread_waits_for_its_key);
     RUN(permits_of_keys_balance_when_threads_wait_and_leave);
     RUN(wrong_arguments_and_too_many_waiters_are_told);

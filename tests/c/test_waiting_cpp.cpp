@@ -133,6 +133,23 @@ void p7_a_permit_that_was_handed_over_and_not_fetched_is_given_back() {
     CHECK(is_at_rest(limiter));
 }
 
+void tokens_that_were_granted_and_not_fetched_are_given_back() {
+    ManualClock clock;
+    RateLimiter limiter("10/s burst 10", clock);
+    CHECK(limiter.acquire(10));
+    {
+        Wait<Outcome> dropped = limiter.acquire_async(5), behind = limiter.acquire_async(5);
+        clock.advance(500ms);
+        CHECK(dropped.wait_for(0s) && dropped.cancel().status() == Status::too_late);
+        dropped = limiter.acquire_async();
+        CHECK(behind.wait_for(0s) && behind.get());
+        CHECK(limiter.waiting() == 1);
+    }
+    CHECK(limiter.peek().remaining() == 0 && limiter.waiting() == 0);
+    clock.advance(100ms);
+    CHECK(limiter.acquire_async().get() && limiter.peek().remaining() == 0);
+}
+
 void p15_closing_ends_all_waits_for_ever() {
     ConcurrencyLimiter limiter(1);
     Permit held = limiter.acquire();
@@ -387,6 +404,7 @@ int main(int count, char **arguments) {
     RUN(p5_p16_who_gave_up_leaves_nothing_behind_and_0_tries_once);
     RUN(p6_a_head_that_leaves_is_passed_over);
     RUN(p7_a_permit_that_was_handed_over_and_not_fetched_is_given_back);
+    RUN(tokens_that_were_granted_and_not_fetched_are_given_back);
     RUN(p15_closing_ends_all_waits_for_ever);
     RUN(p17_a_wait_that_would_outlast_its_timeout_is_refused_at_once);
     RUN(p18_many_waits_are_on_time_without_a_thread_or_a_timer);
