@@ -1,6 +1,6 @@
 //! Waiting on a thread, without the GIL, while signals are still noticed.
 
-use crate::budget::{Budget, Grant, Interrupt};
+use crate::budget::{Budget, Grant};
 use pyo3::prelude::*;
 use std::time::Duration;
 
@@ -11,23 +11,17 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 #[cold]
 pub fn wait(py: Python<'_>, budget: &Budget, number: u64, timeout_ns: Option<u64>) -> PyResult<Grant> {
     let timeout = timeout_ns.map(Duration::from_nanos);
-    let mut raised = None;
     // Python runs handlers on the main thread alone; others need not come back for them.
-    let ended = if on_main_thread(py)? {
-        py.detach(|| {
-            let mut is_interrupted = || match Python::attach(|py| py.check_signals()) {
-                Ok(()) => false,
-                Err(error) => {
-                    raised = Some(error);
-                    true
-                }
-            };
-            let interrupt = Interrupt { every: SIGNALS_EVERY, is_interrupted: &mut is_interrupted };
-            budget.acquire(number, timeout, Some(interrupt))
-        })
-    } else {
-        py.detach(|| budget.acquire(number, timeout, None))
+    let (main, mut raised) = (on_main_thread(py)?, None);
+    let every = if main { SIGNALS_EVERY } else { Duration::MAX };
+    let mut is_interrupted = || match Python::attach(|py| py.check_signals()) {
+        Ok(()) => false,
+        Err(error) => {
+            raised = Some(error);
+            true
+        }
     };
+    let ended = py.detach(|| budget.acquire(number, timeout, every, &mut || main && is_interrupted()));
     ended.map_err(|error| raised.unwrap_or_else(|| budget.error(number, error)))
 }
 

@@ -1,76 +1,62 @@
-//! What can be waited for: the permits or the tokens of a limiter.
+//! What can be waited for: the permits or the tokens of a limiter, or of one of its keys.
 
 use crate::error::{Forked, from_core};
+use crate::key::Key;
 use crate::permit::Permit;
-use crate::refusal::{self, Ended};
-use crate::time::seconds_from_ns;
+use crate::refusal::{self, Ended, Standing};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::{
-    AcquireError, Clock, ConcurrencyLimiter, Error, Event, RateLimiter, RawPermit, Started, Status, Ticket,
+    AcquireError, ConcurrencyLimiter, Error, Event, KeyedConcurrencyLimiter, KeyedRateLimiter, RateLimiter,
+    RawKeyedPermit, RawPermit, Started, Status, Ticket,
 };
 
-/// A limiter that can be waited for, and its clock.
 #[derive(Clone)]
-pub struct Budget {
-    lender: Lender,
-    pub clock: Clock,
-    /// Whether the clock is the machine's, so that it makes sense to sleep until a time.
-    pub real_time: bool,
-}
-
-#[derive(Clone)]
-enum Lender {
+pub enum Budget {
     Permits(Arc<ConcurrencyLimiter>),
     Tokens(Arc<RateLimiter>),
+    KeyPermits(Arc<KeyedConcurrencyLimiter>, Key),
+    KeyTokens(Arc<KeyedRateLimiter>, Key),
 }
 
 /// What was taken.
 #[derive(Clone, Copy)]
 pub enum Grant {
     Permits(RawPermit),
+    KeyPermits(RawKeyedPermit),
     /// With what a refund takes, if a task waited for them.
     Tokens(Option<tidegate::Grant>),
 }
 
-/// Asked now and then while a thread waits: whether to stop.
-pub struct Interrupt<'a> {
-    pub every: Duration,
-    pub is_interrupted: &'a mut dyn FnMut() -> bool,
-}
-
 impl Budget {
-    pub fn of_permits(limiter: &Arc<ConcurrencyLimiter>, clock: &Clock, real_time: bool) -> Self {
-        Self { lender: Lender::Permits(Arc::clone(limiter)), clock: clock.clone(), real_time }
-    }
-
-    pub fn of_tokens(limiter: &Arc<RateLimiter>, clock: &Clock, real_time: bool) -> Self {
-        Self { lender: Lender::Tokens(Arc::clone(limiter)), clock: clock.clone(), real_time }
-    }
-
-    pub fn take_if_free(&self, number: u64) -> Result<Option<Grant>, Error> {
-        match &self.lender {
-            Lender::Permits(limiter) => Ok(limiter.take_if_free(number)?.map(Grant::Permits)),
-            Lender::Tokens(limiter) => Ok(limiter.take_if_free(number)?.then_some(Grant::Tokens(None))),
+    /// Whose it is; none without keys.
+    pub fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Permits(_) | Self::Tokens(_) => None,
+            Self::KeyPermits(_, key) | Self::KeyTokens(_, key) => Some(key),
         }
     }
 
-    /// Waits on this thread, which should not be attached.
+    /// Waits on this thread, which should not be attached; asks each time that it has waited for `every` whether to stop.
     pub fn acquire(
         &self,
         number: u64,
         timeout: Option<Duration>,
-        interrupt: Option<Interrupt<'_>>,
+        every: Duration,
+        is_interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<Grant, AcquireError> {
-        match (&self.lender, interrupt) {
-            (Lender::Permits(limiter), None) => limiter.acquire_raw(number, timeout).map(Grant::Permits),
-            (Lender::Permits(limiter), Some(Interrupt { every, is_interrupted })) => {
+        let tokens = |()| Grant::Tokens(None);
+        match self {
+            Self::Permits(limiter) => {
                 limiter.acquire_interruptible(number, timeout, every, is_interrupted).map(Grant::Permits)
             }
-            (Lender::Tokens(limiter), None) => limiter.acquire_n(number, timeout).map(|()| Grant::Tokens(None)),
-            (Lender::Tokens(limiter), Some(Interrupt { every, is_interrupted })) => {
-                limiter.acquire_interruptible(number, timeout, every, is_interrupted).map(|()| Grant::Tokens(None))
+            Self::Tokens(limiter) => limiter.acquire_interruptible(number, timeout, every, is_interrupted).map(tokens),
+            Self::KeyPermits(limiter, key) => {
+                limiter.acquire_interruptible(key, number, timeout, every, is_interrupted).map(Grant::KeyPermits)
+            }
+            Self::KeyTokens(limiter, key) => {
+                limiter.acquire_interruptible(key, number, timeout, every, is_interrupted).map(tokens)
             }
         }
     }
@@ -81,13 +67,21 @@ impl Budget {
         timeout: Option<Duration>,
         listener: impl Fn(Event<Grant>) + Send + Sync + 'static,
     ) -> Result<Started<Grant>, Error> {
-        match &self.lender {
-            Lender::Permits(limiter) => limiter
+        match self {
+            Self::Permits(limiter) => limiter
                 .acquire_by_ticket(number, timeout, move |event| listener(event_of(event, Grant::Permits)))
                 .map(|started| started_of(started, Grant::Permits)),
-            Lender::Tokens(limiter) => limiter
+            Self::KeyPermits(limiter, key) => limiter
+                .acquire_by_ticket(key, number, timeout, move |event| listener(event_of(event, Grant::KeyPermits)))
+                .map(|started| started_of(started, Grant::KeyPermits)),
+            Self::Tokens(limiter) => limiter
                 .acquire_refundable_by_ticket(number, timeout, move |event| {
                     listener(event_of(event, |grant| Grant::Tokens(Some(grant))));
+                })
+                .map(|started| started_of(started, |()| Grant::Tokens(None))),
+            Self::KeyTokens(limiter, key) => limiter
+                .acquire_by_ticket(key, number, timeout, move |event| {
+                    listener(event_of(event, |()| Grant::Tokens(None)));
                 })
                 .map(|started| started_of(started, |()| Grant::Tokens(None))),
         }
@@ -95,61 +89,76 @@ impl Budget {
 
     /// After how long to poll again; `None` once it is over.
     pub fn poll(&self, ticket: Ticket) -> Result<Option<u64>, Error> {
-        match &self.lender {
-            Lender::Permits(limiter) => limiter.poll_ticket(ticket),
-            Lender::Tokens(limiter) => limiter.poll_ticket(ticket),
+        match self {
+            Self::Permits(limiter) => limiter.poll_ticket(ticket),
+            Self::Tokens(limiter) => limiter.poll_ticket(ticket),
+            Self::KeyPermits(limiter, _) => limiter.poll_ticket(ticket),
+            Self::KeyTokens(limiter, _) => limiter.poll_ticket(ticket),
         }
     }
 
     pub fn cancel(&self, ticket: Ticket) -> Result<bool, Error> {
-        match &self.lender {
-            Lender::Permits(limiter) => limiter.cancel_ticket(ticket),
-            Lender::Tokens(limiter) => limiter.cancel_ticket(ticket),
+        match self {
+            Self::Permits(limiter) => limiter.cancel_ticket(ticket),
+            Self::Tokens(limiter) => limiter.cancel_ticket(ticket),
+            Self::KeyPermits(limiter, _) => limiter.cancel_ticket(ticket),
+            Self::KeyTokens(limiter, _) => limiter.cancel_ticket(ticket),
         }
     }
 
     /// Gives back what was waited for and nobody came for.
     pub fn give_back(&self, grant: Grant) {
-        match (&self.lender, grant) {
-            // Fails only for what another process took.
-            (Lender::Permits(limiter), Grant::Permits(permit)) => drop(limiter.release(&permit, true)),
-            (Lender::Tokens(limiter), Grant::Tokens(Some(grant))) => limiter.refund_grant(grant),
+        match (self, grant) {
+            // Fail only for what another process took.
+            (Self::Permits(limiter), Grant::Permits(permit)) => drop(limiter.release(&permit, true)),
+            (Self::KeyPermits(limiter, _), Grant::KeyPermits(permit)) => drop(limiter.release(&permit, true)),
+            (Self::Tokens(limiter), Grant::Tokens(Some(grant))) => limiter.refund_grant(grant),
+            (Self::KeyTokens(limiter, key), Grant::Tokens(Some(grant))) => drop(limiter.refund_grant(key, grant)),
             _ => {}
         }
     }
 
     /// What the caller gets: a Permit, or None for tokens, which nobody gives back.
     pub fn hand_over(&self, py: Python<'_>, grant: Grant) -> PyResult<Py<PyAny>> {
-        match (&self.lender, grant) {
-            (Lender::Permits(limiter), Grant::Permits(raw)) => Ok(Py::new(py, Permit::new(limiter, raw))?.into_any()),
-            _ => Ok(py.None()),
-        }
+        let permit = match (self, grant) {
+            (Self::Permits(limiter), Grant::Permits(raw)) => Permit::new(limiter, raw),
+            (Self::KeyPermits(limiter, _), Grant::KeyPermits(raw)) => Permit::of_key(limiter, raw),
+            _ => return Ok(py.None()),
+        };
+        Ok(Py::new(py, permit)?.into_any())
     }
 
     /// The exception of a wait that came to nothing.
     #[cold]
-    pub fn refusal(&self, ended: Ended) -> PyErr {
+    pub fn refusal(&self, ended: &Ended) -> PyErr {
         if ended.status == Status::Forked {
             return Forked::new_err((
                 "this process was forked while it waited: its place in the queue is the parent's",
             ));
         }
-        let (limit, in_flight, waiting, text) = match &self.lender {
-            Lender::Permits(limiter) => {
-                let (limit, in_flight, waiting) = (limiter.limit(), limiter.in_flight(), limiter.waiting());
-                (limit, Some(in_flight), waiting, refusal::of_wait_for_permits(&ended, limit, in_flight, waiting))
-            }
-            Lender::Tokens(limiter) => {
-                let (quotas, waiting) = (limiter.quotas(), limiter.waiting());
-                (quotas[0].limit(), None, waiting, refusal::of_wait_for_tokens(&ended, &quotas, waiting))
-            }
-        };
-        let elapsed = seconds_from_ns(ended.elapsed_ns);
-        let timeout = ended.timeout_ns.map(seconds_from_ns);
-        refusal::raised(ended.status, text, (elapsed, timeout, limit, in_flight, waiting))
+        refusal::of_wait(ended, &self.standing())
     }
 
-    /// Likewise, where the core tells how it was.
+    #[cold]
+    fn standing(&self) -> Standing<'_> {
+        let whose = self.key().map_or("", Key::whose);
+        match self {
+            Self::Permits(limiter) => Standing::of_permits(limiter.limit(), limiter.in_flight(), limiter.waiting()),
+            Self::Tokens(limiter) => Standing::of_tokens(&limiter.quotas(), limiter.waiting()),
+            Self::KeyPermits(limiter, key) => Standing {
+                max_keys: limiter.capacity(),
+                whose,
+                ..Standing::of_permits(limiter.limit(), limiter.in_flight(key), limiter.waiting(key))
+            },
+            Self::KeyTokens(limiter, key) => Standing {
+                max_keys: limiter.capacity(),
+                whose,
+                ..Standing::of_tokens(&limiter.quotas(), limiter.waiting(key))
+            },
+        }
+    }
+
+    /// [`refusal`](Self::refusal) where the core tells how it was.
     #[cold]
     pub fn error(&self, number: u64, error: AcquireError) -> PyErr {
         match error {
@@ -157,7 +166,7 @@ impl Budget {
             AcquireError::Refused(refused) => {
                 let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
                 let (elapsed_ns, timeout_ns) = (ns(refused.elapsed), refused.timeout.map(ns));
-                self.refusal(Ended { status: refused.status, number, elapsed_ns, timeout_ns })
+                self.refusal(&Ended { status: refused.status, number, elapsed_ns, timeout_ns })
             }
         }
     }

@@ -1,7 +1,6 @@
 //! Concurrency limiters: permits that the caller gives back.
 
 use crate::argument::{COST, Given, Whole};
-use crate::blocking;
 use crate::blocks::{Blocks, frame};
 use crate::budget::{Budget, Grant};
 use crate::error::{Closed, ExceedsCapacity, Refused, config_error, from_core, no_panic};
@@ -9,15 +8,15 @@ use crate::guard::decorator;
 use crate::permit::{Permit, went_well};
 use crate::ready;
 use crate::refusal;
-use crate::time::if_tracked;
+use crate::stats::with_hold_times;
 use crate::turn::{self, Turns};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::PyType;
 use std::sync::Arc;
-use tidegate::{Clock, ConcurrencyOptions, RawPermit, Status};
+use tidegate::{ConcurrencyOptions, RawPermit, Status};
 
 pub const LIMIT: Whole = Whole { name: "limit", least: 0, most: (1 << 31) - 1 };
 pub const PERMITS: Whole = Whole { name: "permits", ..COST };
@@ -38,16 +37,13 @@ pub const PERMITS: Whole = Whole { name: "permits", ..COST };
 #[pyclass(frozen, weakref, module = "tidegate")]
 pub struct ConcurrencyLimiter {
     limiter: Arc<tidegate::ConcurrencyLimiter>,
-    clock: Clock,
-    /// Whether the clock is the machine's.
-    real_time: bool,
     blocks: Blocks,
     turns: Arc<Turns>,
 }
 
 impl ConcurrencyLimiter {
     fn budget(&self) -> Budget {
-        Budget::of_permits(&self.limiter, &self.clock, self.real_time)
+        Budget::Permits(Arc::clone(&self.limiter))
     }
 
     /// Waits for its turn, on this thread.
@@ -55,10 +51,9 @@ impl ConcurrencyLimiter {
         if let Some(raw) = self.limiter.take_if_free(permits).map_err(from_core)? {
             return Ok(raw);
         }
-        self.turns.pass_closed_loops(py)?;
-        match blocking::wait(py, &self.budget(), permits, timeout_ns)? {
+        match self.turns.wait(py, &self.budget(), permits, timeout_ns)? {
             Grant::Permits(raw) => Ok(raw),
-            Grant::Tokens(_) => unreachable!("permits are lent here"),
+            _ => unreachable!("permits without a key are lent here"),
         }
     }
 
@@ -102,9 +97,9 @@ impl ConcurrencyLimiter {
             let limit = LIMIT.read(limit)?;
             let track = track_hold_time.bool_or(false, "track_hold_time")?;
             let options = ConcurrencyOptions::new().track_hold_time(track).max_waiters(max_waiters.max_waiters()?);
-            let (real_time, clock) = (clock.is_real_time(), clock.clock(py)?);
-            let limiter = Arc::new(options.clock(clock.clone()).build(limit).map_err(from_core)?);
-            Ok(Self { limiter, clock, real_time, blocks: Blocks::default(), turns: Arc::default() })
+            let turns = Turns::new(py, clock)?;
+            let limiter = Arc::new(options.clock(turns.clock()).build(limit).map_err(from_core)?);
+            Ok(Self { limiter, blocks: Blocks::default(), turns })
         })
     }
 
@@ -144,12 +139,15 @@ impl ConcurrencyLimiter {
         permits: Given<'_, 'py>,
         timeout: Given<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        no_panic(|| turn::coroutine(slf.as_any(), permits.whole_or(1, &PERMITS)?, timeout.timeout_or(None)?))
+        no_panic(|| turn::coroutine(slf.py(), (slf, permits.whole_or(1, &PERMITS)?, timeout.timeout_or(None)?)))
     }
 
     /// Takes at once, or begins to wait as what make_turn makes: what acquire_async() does.
-    fn _begin(&self, permits: u64, timeout_ns: Option<u64>, make_turn: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        no_panic(|| self.turns.begin(make_turn.py(), &self.budget(), permits, timeout_ns, make_turn))
+    fn _begin(&self, make_turn: &Bound<'_, PyAny>, permits: u64, timeout_ns: Option<u64>) -> PyResult<Py<PyAny>> {
+        no_panic(|| match self.limiter.take_if_free(permits).map_err(from_core)? {
+            Some(raw) => Ok(Py::new(make_turn.py(), Permit::new(&self.limiter, raw))?.into_any()),
+            None => self.turns.begin(make_turn, &self.budget(), permits, timeout_ns),
+        })
     }
 
     /// Makes a decorator: the function's body runs once so many permits were had, which are held until it ends; an exception
@@ -169,7 +167,7 @@ impl ConcurrencyLimiter {
         permits: Given<'_, 'py>,
         timeout: Given<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        no_panic(|| decorator(slf.as_any(), permits.of_guard(&PERMITS)?, timeout.timeout_or(Some(0))?, "permits"))
+        no_panic(|| decorator(slf.as_any(), None, permits.of_guard(&PERMITS)?, timeout.timeout_or(Some(0))?))
     }
 
     /// Takes permits or raises Refused: what a guard that doesn't wait does.
@@ -283,8 +281,7 @@ impl ConcurrencyLimiter {
         static CONCURRENCY_STATS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
         no_panic(|| {
             let stats = self.limiter.stats();
-            let tracked = self.limiter.tracks_hold_time();
-            let calls = [
+            let counts = [
                 stats.limit,
                 stats.in_flight,
                 stats.available,
@@ -296,11 +293,7 @@ impl ConcurrencyLimiter {
                 stats.released_ok,
                 stats.released_failed,
             ];
-            let (hold_time_total, hold_time_total_ns) = if_tracked(tracked, stats.hold_time_total);
-            let (hold_time_max, hold_time_max_ns) = if_tracked(tracked, stats.hold_time_max);
-            let hold_times =
-                (hold_time_total, hold_time_max, hold_time_total_ns, hold_time_max_ns).into_pyobject(py)?;
-            let figures = PyTuple::new(py, calls)?.add(hold_times)?.cast_into::<PyTuple>()?;
+            let figures = with_hold_times(py, &counts, &stats, self.limiter.tracks_hold_time())?;
             CONCURRENCY_STATS.import(py, "tidegate.stats", "ConcurrencyStats")?.call1(figures)
         })
     }

@@ -4,7 +4,6 @@ use pyo3::import_exception;
 use pyo3::prelude::*;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tidegate::Status;
 
 import_exception!(tidegate.errors, Closed);
 import_exception!(tidegate.errors, ConfigError);
@@ -24,9 +23,6 @@ pub fn config_error(argument: &str, value: impl Into<String>, allowed: impl Into
 /// A mistake that the core found.
 #[cold]
 pub fn from_core(mistake: tidegate::Error) -> PyErr {
-    if mistake.status() == Status::Forked {
-        return Forked::new_err((mistake.to_string(),));
-    }
     config_error(mistake.argument(), mistake.value(), mistake.allowed())
 }
 

@@ -2,12 +2,43 @@
 
 use crate::argument::{Given, Whole, read_text, shown, type_error};
 use crate::error::{config_error, from_core, no_panic};
+use crate::refusal;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 const PREFIX: Whole = Whole { name: "prefix", least: 0, most: 128 };
+
+/// A key that is kept while somebody waits for it.
+#[derive(Clone)]
+pub struct Key {
+    bytes: Arc<[u8]>,
+    /// As refusals name it.
+    whose: Arc<str>,
+}
+
+impl Key {
+    #[cold]
+    pub fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self { bytes: read_key(value)?.as_ref().into(), whose: refusal::of_key(value).into() })
+    }
+
+    pub fn bytes(&self) -> &Arc<[u8]> {
+        &self.bytes
+    }
+
+    pub fn whose(&self) -> &str {
+        &self.whose
+    }
+}
+
+impl AsRef<[u8]> for Key {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
 
 /// The bytes of a key, mostly borrowed from the object that holds them: those of a bytes, or the UTF-8 of a str.
 #[inline]

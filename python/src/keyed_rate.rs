@@ -1,17 +1,21 @@
 //! Rate limiters with a budget for each key.
 
 use crate::argument::{COST, Given, MAX_KEYS, Whole, type_error};
+use crate::budget::Budget;
 use crate::decision::Decision;
 use crate::error::{from_core, no_panic};
-use crate::guard::keyed_decorator;
-use crate::key::{read_key, read_key_at};
+use crate::guard::decorator;
+use crate::key::{Key, read_key, read_key_at};
 use crate::quota::{Quota, quotas_text, quotas_tuple, read_quotas};
 use crate::refusal;
 use crate::time::seconds_from_ns;
+use crate::turn::{self, Turns};
 use pyo3::exceptions::PyTypeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
+use std::sync::Arc;
 use tidegate::{KeyedRateOptions, Status};
 
 const TRACK_DENIED: Whole = Whole { name: "track_denied", least: 0, most: 65_536 };
@@ -24,6 +28,7 @@ const N: Whole = Whole { name: "n", least: 0, most: u64::MAX };
 /// max_keys: for how many keys that owe something at once there is room, 1 to 2**32. Each takes 40 bytes a quota.
 /// when_full: what becomes of a new key that finds no room. "evict": the key that owes the smallest share of its quota is
 /// forgotten, and starts afresh when it comes again. "deny_new": the new key is refused, as "keys_full".
+/// max_waiters: how many may wait for each key at once, 0 to 2**32-2; None for no such limit. Who comes then gets QueueFull.
 /// track_denied: of how many keys refusals are counted, by name, for top_denied(); 0 to 65,536.
 /// clock: a ManualClock, for tests; the machine's monotonic clock where it is None. The first limiter of a process on that
 /// clock may take up to 200 ms to build, once: it calibrates the clock.
@@ -31,21 +36,34 @@ const N: Whole = Whole { name: "n", least: 0, most: u64::MAX };
 /// A key is a str (its UTF-8 counts) or bytes, of any length: an address, a user, a path. key_of() joins several parts to
 /// one, ip_key() shortens addresses. Keys are not stored, and one that owes nothing takes no room.
 ///
-/// Every method may be called from any thread at once; each decision is one atomic step. A cost is a number of tokens,
-/// 1 to 2**53-1. A wrong value raises ConfigError (a ValueError), a wrong type TypeError; nothing is taken then.
+/// Every method may be called from any thread at once; each decision is one atomic step. Nobody is admitted past those who wait
+/// for the same key in acquire(). A cost is a number of tokens, 1 to 2**53-1. A wrong value raises ConfigError (a ValueError), a
+/// wrong type TypeError; nothing is taken then. In the child of a fork nobody waits, and what is used stays used.
 #[pyclass(frozen, weakref, module = "tidegate")]
-pub struct KeyedRateLimiter(Box<tidegate::KeyedRateLimiter>);
+pub struct KeyedRateLimiter {
+    limiter: Arc<tidegate::KeyedRateLimiter>,
+    turns: Arc<Turns>,
+}
 
 impl KeyedRateLimiter {
+    fn budget(&self, key: &Bound<'_, PyAny>) -> PyResult<Budget> {
+        Ok(Budget::KeyTokens(Arc::clone(&self.limiter), Key::read(key)?))
+    }
+
+    /// Takes tokens of the key if nobody waits for it and they are there.
+    fn take_if_free(&self, key: &Bound<'_, PyAny>, cost: u64) -> PyResult<bool> {
+        self.limiter.take_if_free(&*read_key(key)?, cost).map_err(from_core)
+    }
+
     #[cold]
     fn refusal(&self, key: &Bound<'_, PyAny>, cost: u64, decision: tidegate::Decision) -> PyErr {
         let whose = refusal::of_key(key);
         let text = match decision.status() {
             Status::KeysFull => {
-                let text = refusal::no_room(&whose, self.0.capacity());
+                let text = refusal::no_room(&whose, self.limiter.capacity());
                 format!("{text}, retry in {} s", seconds_from_ns(decision.retry_after_ns()))
             }
-            _ => refusal::of_tokens(cost, &whose, &decision, &self.0.quotas()),
+            _ => refusal::of_tokens(cost, &whose, &decision, &self.limiter.quotas()),
         };
         Decision::from(decision).refusal(key.py(), text)
     }
@@ -60,16 +78,18 @@ impl KeyedRateLimiter {
             *,
             max_keys = Given::LEFT_OUT,
             when_full = Given::LEFT_OUT,
+            max_waiters = Given::LEFT_OUT,
             track_denied = Given::LEFT_OUT,
             clock = Given::LEFT_OUT
         ),
-        text_signature = "(quotas, *, max_keys=100000, when_full='evict', track_denied=0, clock=None)"
+        text_signature = "(quotas, *, max_keys=100000, when_full='evict', max_waiters=None, track_denied=0, clock=None)"
     )]
     fn new(
         py: Python<'_>,
         quotas: &Bound<'_, PyAny>,
         max_keys: Given<'_, '_>,
         when_full: Given<'_, '_>,
+        max_waiters: Given<'_, '_>,
         track_denied: Given<'_, '_>,
         clock: Given<'_, '_>,
     ) -> PyResult<Self> {
@@ -77,10 +97,12 @@ impl KeyedRateLimiter {
             let options = KeyedRateOptions::new()
                 .max_keys(max_keys.whole_or(100_000, &MAX_KEYS)?)
                 .when_full(when_full.text_or("evict", "when_full")?.parse().map_err(from_core)?)
+                .max_waiters(max_waiters.max_waiters()?)
                 .track_denied(track_denied.whole_or(0, &TRACK_DENIED)? as u32);
             let quotas = read_quotas(quotas)?;
-            let limiter = options.clock(clock.clock(py)?).build(quotas).map_err(from_core)?;
-            Ok(Self(Box::new(limiter)))
+            let turns = Turns::new(py, clock)?;
+            let limiter = Arc::new(options.clock(turns.clock()).build(quotas).map_err(from_core)?);
+            Ok(Self { limiter, turns })
         })
     }
 
@@ -89,7 +111,7 @@ impl KeyedRateLimiter {
     fn try_acquire(&self, key: &Bound<'_, PyAny>, cost: Given<'_, '_>) -> PyResult<bool> {
         no_panic(|| {
             let key = read_key(key)?;
-            self.0.try_acquire_n(&*key, cost.whole_or(1, &COST)?).map_err(from_core)
+            self.limiter.try_acquire_n(&*key, cost.whole_or(1, &COST)?).map_err(from_core)
         })
     }
 
@@ -118,7 +140,7 @@ impl KeyedRateLimiter {
             let read_keys = items.iter().enumerate().map(|(index, key)| read_key_at(key, "keys", index));
             let read_keys = read_keys.collect::<PyResult<Vec<_>>>()?;
             let mut statuses = vec![Status::Denied; items.len()];
-            self.0.try_acquire_many(&read_keys, cost, &mut statuses).map_err(from_core)?;
+            self.limiter.try_acquire_many(&read_keys, cost, &mut statuses).map_err(from_core)?;
             // All as if allowed, in one step, and then those that were not.
             let allowed = PyList::new(keys.py(), [true])?.as_sequence().repeat(items.len())?.cast_into::<PyList>()?;
             for (index, _) in statuses.iter().enumerate().filter(|(_, status)| **status != Status::Allowed) {
@@ -133,7 +155,7 @@ impl KeyedRateLimiter {
     fn decide(&self, key: &Bound<'_, PyAny>, cost: Given<'_, '_>) -> PyResult<Decision> {
         no_panic(|| {
             let key = read_key(key)?;
-            self.0.decide_n(&*key, cost.whole_or(1, &COST)?).map(Decision::from).map_err(from_core)
+            self.limiter.decide_n(&*key, cost.whole_or(1, &COST)?).map(Decision::from).map_err(from_core)
         })
     }
 
@@ -142,7 +164,7 @@ impl KeyedRateLimiter {
     fn peek(&self, key: &Bound<'_, PyAny>, cost: Given<'_, '_>) -> PyResult<Decision> {
         no_panic(|| {
             let key = read_key(key)?;
-            self.0.peek_n(&*key, cost.whole_or(1, &COST)?).map(Decision::from).map_err(from_core)
+            self.limiter.peek_n(&*key, cost.whole_or(1, &COST)?).map(Decision::from).map_err(from_core)
         })
     }
 
@@ -153,14 +175,14 @@ impl KeyedRateLimiter {
     fn refund(&self, key: &Bound<'_, PyAny>, decision: &Bound<'_, PyAny>) -> PyResult<()> {
         no_panic(|| {
             let key = read_key(key)?;
-            self.0.refund(&*key, Decision::refundable(decision)?).map_err(from_core)
+            self.limiter.refund(&*key, Decision::refundable(decision)?).map_err(from_core)
         })
     }
 
     /// Makes everything of the key unspent again. Its decisions from before can no longer be refunded to any effect.
     fn reset(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
         no_panic(|| {
-            self.0.reset(&*read_key(key)?);
+            self.limiter.reset(&*read_key(key)?);
             Ok(())
         })
     }
@@ -173,7 +195,7 @@ impl KeyedRateLimiter {
         no_panic(|| {
             let new = read_quotas(quotas)?;
             // Goes through all keys, while other threads need not wait for it.
-            quotas.py().detach(|| self.0.reconfigure(new)).map_err(from_core)
+            quotas.py().detach(|| self.limiter.reconfigure(new)).map_err(from_core)
         })
     }
 
@@ -185,14 +207,14 @@ impl KeyedRateLimiter {
     fn set_quota(&self, key: &Bound<'_, PyAny>, quotas: &Bound<'_, PyAny>) -> PyResult<()> {
         no_panic(|| {
             let (key, quotas) = (read_key(key)?, read_quotas(quotas)?);
-            self.0.set_quota(&*key, quotas).map_err(from_core)
+            self.limiter.set_quota(&*key, quotas).map_err(from_core)
         })
     }
 
     /// Gives the key the limiter's quotas again; does nothing if it has none of its own. What is used stays used.
     fn clear_quota(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
         no_panic(|| {
-            self.0.clear_quota(&*read_key(key)?);
+            self.limiter.clear_quota(&*read_key(key)?);
             Ok(())
         })
     }
@@ -203,65 +225,132 @@ impl KeyedRateLimiter {
         no_panic(|| {
             let py = n.py();
             let class = DENIED_KEY.import(py, "tidegate.stats", "DeniedKey")?;
-            let top = self.0.top_denied(usize::try_from(N.read(n)?).unwrap_or(usize::MAX));
+            let top = self.limiter.top_denied(usize::try_from(N.read(n)?).unwrap_or(usize::MAX));
             top.into_iter()
                 .map(|denied| class.call1((PyBytes::new(py, &denied.key), denied.count, denied.error)))
                 .collect()
         })
     }
 
-    /// Makes a decorator: the function's body runs only if cost tokens of the key can be had when it starts, else Refused is
-    /// raised.
+    /// Takes cost tokens of the key, waiting for its turn: first come, first served, for each key. They are charged when they are
+    /// due, not before. Other threads run meanwhile, and signals are noticed.
+    ///
+    /// timeout: seconds to wait at most (int, float or timedelta); None for ever, 0 to try once. A wait that would take longer
+    /// doesn't begin.
+    ///
+    /// Raises TimedOut (a TimeoutError), QueueFull or ExceedsCapacity, all Refused, with figures, and Refused itself if there is no
+    /// room for a new key; nothing is taken then.
+    #[pyo3(
+        signature = (key, cost = Given::LEFT_OUT, timeout = Given::LEFT_OUT),
+        text_signature = "($self, key, cost=1, timeout=None)"
+    )]
+    fn acquire(&self, key: &Bound<'_, PyAny>, cost: Given<'_, '_>, timeout: Given<'_, '_>) -> PyResult<()> {
+        no_panic(|| {
+            let (cost, timeout_ns) = (cost.whole_or(1, &COST)?, timeout.timeout_or(None)?);
+            if self.take_if_free(key, cost)? {
+                return Ok(());
+            }
+            self.turns.wait(key.py(), &self.budget(key)?, cost, timeout_ns).map(drop)
+        })
+    }
+
+    /// acquire() as a coroutine, for asyncio, on any loop: a task that waits blocks no other. Cancelling it leaves the queue.
+    #[pyo3(
+        signature = (key, cost = Given::LEFT_OUT, timeout = Given::LEFT_OUT),
+        text_signature = "($self, key, cost=1, timeout=None)"
+    )]
+    fn acquire_async<'py>(
+        slf: &Bound<'py, Self>,
+        key: &Bound<'py, PyAny>,
+        cost: Given<'_, 'py>,
+        timeout: Given<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        no_panic(|| {
+            read_key(key)?;
+            let (cost, timeout_ns) = (cost.whole_or(1, &COST)?, timeout.timeout_or(None)?);
+            turn::coroutine(slf.py(), (slf, key, cost, timeout_ns))
+        })
+    }
+
+    /// Takes at once, or begins to wait as what make_turn makes: what acquire_async() does.
+    fn _begin(
+        &self,
+        make_turn: &Bound<'_, PyAny>,
+        key: &Bound<'_, PyAny>,
+        cost: u64,
+        timeout_ns: Option<u64>,
+    ) -> PyResult<Py<PyAny>> {
+        no_panic(|| match self.take_if_free(key, cost)? {
+            true => Ok(key.py().None()),
+            false => self.turns.begin(make_turn, &self.budget(key)?, cost, timeout_ns),
+        })
+    }
+
+    /// Makes a decorator: the function's body runs once cost tokens of the key were had.
     ///
     /// key: a str or bytes, or a function that is called with the arguments of each call and returns one. What it raises, the
     /// call raises.
+    /// timeout: seconds to wait for them at most: 0 to be refused at once, None to wait for ever. Functions wait as acquire()
+    /// does, async ones as acquire_async() does.
     ///
-    /// For functions, async functions, generators, async generators and methods. ExceedsCapacity, a Refused, is raised where
-    /// cost is more than fits at once. The exception's decision has the figures; its status is "keys_full" where a new key
-    /// found no room.
-    #[pyo3(signature = (*, key, cost = Given::LEFT_OUT), text_signature = "($self, *, key, cost=1)")]
+    /// For functions, async functions, generators, async generators and methods. Raises Refused if they can't be had, as
+    /// acquire() does; ExceedsCapacity, a Refused, where cost is more than fits at once. With a timeout of 0 the exception's
+    /// decision has the figures; its status is "keys_full" where a new key found no room.
+    #[pyo3(
+        signature = (*, key, cost = Given::LEFT_OUT, timeout = Given::LEFT_OUT),
+        text_signature = "($self, *, key, cost=1, timeout=0)"
+    )]
     fn guard<'py>(
         slf: &Bound<'py, Self>,
         key: &Bound<'py, PyAny>,
         cost: Given<'_, 'py>,
+        timeout: Given<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        no_panic(|| keyed_decorator(slf.as_any(), key, cost.of_guard(&COST)?, "keyed_tokens"))
+        no_panic(|| decorator(slf.as_any(), Some(key), cost.of_guard(&COST)?, timeout.timeout_or(Some(0))?))
     }
 
-    /// Takes cost tokens of the key or raises Refused: what a guard does.
+    /// Takes cost tokens of the key or raises Refused: what a guard that doesn't wait does.
     fn _admit(&self, key: &Bound<'_, PyAny>, cost: u64) -> PyResult<()> {
         no_panic(|| {
-            let decision = self.0.decide_n(&*read_key(key)?, cost).map_err(from_core)?;
+            let decision = self.limiter.decide_n(&*read_key(key)?, cost).map_err(from_core)?;
             if decision.allowed() { Ok(()) } else { Err(self.refusal(key, cost, decision)) }
         })
+    }
+
+    /// How many wait for the key.
+    fn waiting(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
+        no_panic(|| Ok(self.limiter.waiting(&*read_key(key)?)))
     }
 
     /// The quotas, in the order of the list.
     #[getter]
     fn quotas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        no_panic(|| quotas_tuple(py, self.0.quotas()))
+        no_panic(|| quotas_tuple(py, self.limiter.quotas()))
     }
 
     /// The quota; the first one where there are several.
     #[getter]
     fn quota(&self) -> PyResult<Quota> {
-        no_panic(|| Ok(Quota(self.0.quotas()[0])))
+        no_panic(|| Ok(Quota(self.limiter.quotas()[0])))
     }
 
     /// For how many keys that owe something at once there is room: max_keys.
     #[getter]
     fn capacity(&self) -> u64 {
-        self.0.capacity()
+        self.limiter.capacity()
     }
 
     /// What was allowed and denied since it was built, in calls over all keys, and what its memory holds.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         static KEYED_RATE_STATS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
         no_panic(|| {
-            let stats = self.0.stats();
+            let stats = self.limiter.stats();
             KEYED_RATE_STATS.import(py, "tidegate.stats", "KeyedRateStats")?.call1((
                 stats.allowed,
                 stats.denied,
+                stats.timed_out,
+                stats.cancelled,
+                stats.waiting,
                 stats.live_keys,
                 stats.evicted_live,
                 stats.capacity,
@@ -271,7 +360,7 @@ impl KeyedRateLimiter {
 
     /// About how many keys owe something: exact up to some 6,000 keys of capacity, else from a sample.
     fn __len__(&self) -> PyResult<usize> {
-        no_panic(|| Ok(self.0.len() as usize))
+        no_panic(|| Ok(self.limiter.len() as usize))
     }
 
     /// True, also while no key owes anything: a limiter is there even if its len() is 0.
@@ -281,8 +370,8 @@ impl KeyedRateLimiter {
 
     fn __repr__(&self) -> PyResult<String> {
         no_panic(|| {
-            let quotas = quotas_text(&self.0.quotas());
-            Ok(format!("KeyedRateLimiter('{quotas}', max_keys={})", self.0.capacity()))
+            let quotas = quotas_text(&self.limiter.quotas());
+            Ok(format!("KeyedRateLimiter('{quotas}', max_keys={})", self.limiter.capacity()))
         })
     }
 
@@ -290,5 +379,9 @@ impl KeyedRateLimiter {
         Err(PyTypeError::new_err(
             "cannot pickle or copy a KeyedRateLimiter: it counts in this process; pickle its quotas and build one from them",
         ))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.turns.traverse(&visit)
     }
 }

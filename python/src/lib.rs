@@ -18,6 +18,7 @@ mod rate;
 mod ready;
 mod refusal;
 mod reservation;
+mod stats;
 mod time;
 mod turn;
 

@@ -1,7 +1,8 @@
 //! What a concurrency limiter lends.
 
 use crate::argument::Given;
-use crate::error::{config_error, from_core, no_panic};
+use crate::error::{Forked, config_error, from_core, no_panic};
+use crate::ready;
 use pyo3::exceptions::{PyGeneratorExit, PyResourceWarning};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -12,9 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use tidegate::{ConcurrencyLimiter, Error, KeyedConcurrencyLimiter, RawKeyedPermit, RawPermit, Status};
 
-/// Permits held: given back once, by release() or at the end of a with block, on any thread.
+/// Permits held: given back once, by release() or at the end of a with block (async with does the same), on any thread.
 ///
-/// In a with block, an exception that leaves it counts as failed work (GeneratorExit doesn't: it only ends a generator
+/// In such a block, an exception that leaves it counts as failed work (GeneratorExit doesn't: it only ends a generator
 /// early). One that is dropped while held is released, with a ResourceWarning.
 #[pyclass(frozen, module = "tidegate")]
 pub struct Permit {
@@ -71,6 +72,15 @@ impl Loan {
             Self::Keyed(limiter, raw) => limiter.release(raw, ok),
         }
     }
+
+    /// Whether it could not be given back because the parent of this process took it. A keyed limiter can't tell that from what was
+    /// never lent; but this was.
+    fn is_parents(&self, error: &Error) -> bool {
+        match self {
+            Self::Plain(..) => error.status() == Status::Forked,
+            Self::Keyed(..) => error.status() == Status::InvalidPermit,
+        }
+    }
 }
 
 impl Permit {
@@ -109,7 +119,7 @@ impl Permit {
         // Relaxed: only who wins the swap matters; the core's release orders the rest.
         let held = !self.released.swap(true, Ordering::Relaxed);
         if held && let Err(error) = self.loan.give_back(ok) {
-            self.released.store(error.status() != Status::Forked, Ordering::Relaxed);
+            self.released.store(!self.loan.is_parents(&error), Ordering::Relaxed);
             return Err(error);
         }
         Ok(held)
@@ -118,7 +128,7 @@ impl Permit {
     /// For what ends by itself: [`give_back`](Self::give_back) that leaves alone what the parent of this process took.
     pub fn release_if_held(&self, ok: bool) -> PyResult<bool> {
         match self.give_back(ok) {
-            Err(error) if error.status() == Status::Forked => Ok(false),
+            Err(error) if self.loan.is_parents(&error) => Ok(false),
             other => other.map_err(from_core),
         }
     }
@@ -149,12 +159,15 @@ impl Permit {
     /// Raises ConfigError if they were given back before, and Forked if the parent of this process took them.
     #[pyo3(signature = (ok = Given::LEFT_OUT), text_signature = "($self, ok=True)")]
     fn release(&self, ok: Given<'_, '_>) -> PyResult<()> {
-        no_panic(|| {
-            if self.give_back(ok.bool_or(true, "ok")?).map_err(from_core)? {
-                Ok(())
-            } else {
-                Err(config_error("permit", "one that was released before", "a permit that is held, once"))
-            }
+        no_panic(|| match self.give_back(ok.bool_or(true, "ok")?) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(config_error("permit", "one that was released before", "a permit that is held, once")),
+            Err(error) if self.loan.is_parents(&error) => Err(Forked::new_err((format!(
+                "permit: got {} taken before the fork; allowed: one that this process took; the parent's is the parent's to \
+                     release",
+                self.loan.permits()
+            ),))),
+            Err(error) => Err(from_core(error)),
         })
     }
 
@@ -174,6 +187,22 @@ impl Permit {
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         no_panic(|| self.release_if_held(went_well(exc_type)).map(drop))
+    }
+
+    fn __aenter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        ready::of(slf.py(), Self::__enter__(slf)?.into_any().unbind())
+    }
+
+    /// Gives the permits back, if release() didn't.
+    #[pyo3(text_signature = "($self, exc_type, exc_value, traceback, /)")]
+    fn __aexit__<'py>(
+        &self,
+        exc_type: &Bound<'py, PyAny>,
+        exc_value: &Bound<'py, PyAny>,
+        traceback: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.__exit__(exc_type, exc_value, traceback)?;
+        ready::none(exc_type.py())
     }
 
     fn __repr__(&self) -> String {

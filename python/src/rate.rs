@@ -1,7 +1,6 @@
 //! Rate limiters: tokens that come back with time.
 
 use crate::argument::{COST, Given};
-use crate::blocking;
 use crate::budget::Budget;
 use crate::decision::{Decision, refund};
 use crate::error::{from_core, no_panic};
@@ -18,7 +17,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{Clock, RateOptions};
+use tidegate::RateOptions;
 
 /// Decides whether work may go ahead, by one or several quotas that all must admit.
 ///
@@ -35,9 +34,6 @@ use tidegate::{Clock, RateOptions};
 #[pyclass(frozen, weakref, module = "tidegate")]
 pub struct RateLimiter {
     limiter: Arc<tidegate::RateLimiter>,
-    clock: Clock,
-    /// Whether the clock is the machine's.
-    real_time: bool,
     turns: Arc<Turns>,
 }
 
@@ -47,12 +43,11 @@ impl RateLimiter {
         if self.limiter.take_if_free(cost).map_err(from_core)? {
             return Ok(());
         }
-        self.turns.pass_closed_loops(py)?;
-        blocking::wait(py, &self.budget(), cost, timeout_ns).map(drop)
+        self.turns.wait(py, &self.budget(), cost, timeout_ns).map(drop)
     }
 
     fn budget(&self) -> Budget {
-        Budget::of_tokens(&self.limiter, &self.clock, self.real_time)
+        Budget::Tokens(Arc::clone(&self.limiter))
     }
 
     #[cold]
@@ -77,9 +72,9 @@ impl RateLimiter {
     ) -> PyResult<Self> {
         no_panic(|| {
             let (quotas, options) = (read_quotas(quotas)?, RateOptions::new().max_waiters(max_waiters.max_waiters()?));
-            let (real_time, clock) = (clock.is_real_time(), clock.clock(py)?);
-            let limiter = Arc::new(options.clock(clock.clone()).build(quotas).map_err(from_core)?);
-            Ok(Self { limiter, clock, real_time, turns: Arc::default() })
+            let turns = Turns::new(py, clock)?;
+            let limiter = Arc::new(options.clock(turns.clock()).build(quotas).map_err(from_core)?);
+            Ok(Self { limiter, turns })
         })
     }
 
@@ -149,12 +144,15 @@ impl RateLimiter {
         cost: Given<'_, 'py>,
         timeout: Given<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        no_panic(|| turn::coroutine(slf.as_any(), cost.whole_or(1, &COST)?, timeout.timeout_or(None)?))
+        no_panic(|| turn::coroutine(slf.py(), (slf, cost.whole_or(1, &COST)?, timeout.timeout_or(None)?)))
     }
 
     /// Takes at once, or begins to wait as what make_turn makes: what acquire_async() does.
-    fn _begin(&self, cost: u64, timeout_ns: Option<u64>, make_turn: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        no_panic(|| self.turns.begin(make_turn.py(), &self.budget(), cost, timeout_ns, make_turn))
+    fn _begin(&self, make_turn: &Bound<'_, PyAny>, cost: u64, timeout_ns: Option<u64>) -> PyResult<Py<PyAny>> {
+        no_panic(|| match self.limiter.take_if_free(cost).map_err(from_core)? {
+            true => Ok(make_turn.py().None()),
+            false => self.turns.begin(make_turn, &self.budget(), cost, timeout_ns),
+        })
     }
 
     /// Charges cost now, for use as soon as it is due, for who has a scheduler of its own. For gcra with one quota.
@@ -194,7 +192,7 @@ impl RateLimiter {
         cost: Given<'_, 'py>,
         timeout: Given<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        no_panic(|| decorator(slf.as_any(), cost.of_guard(&COST)?, timeout.timeout_or(Some(0))?, "tokens"))
+        no_panic(|| decorator(slf.as_any(), None, cost.of_guard(&COST)?, timeout.timeout_or(Some(0))?))
     }
 
     /// Takes cost tokens or raises Refused: what a guard that doesn't wait does.
@@ -218,7 +216,7 @@ impl RateLimiter {
             if slf.get().limiter.take_if_free(1).map_err(from_core)? {
                 ready::none(slf.py())
             } else {
-                turn::coroutine(slf.as_any(), 1, None)
+                turn::coroutine(slf.py(), (slf, 1, None::<u64>))
             }
         })
     }

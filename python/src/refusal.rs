@@ -2,6 +2,7 @@
 
 use crate::argument::shown;
 use crate::error::{Closed, ExceedsCapacity, QueueFull, Refused, TimedOut};
+use crate::quota::quotas_text;
 use crate::time::seconds_from_ns;
 use pyo3::prelude::*;
 use tidegate::{Decision, Quota, Status};
@@ -67,42 +68,60 @@ pub struct Ended {
     pub timeout_ns: Option<u64>,
 }
 
-/// Why a concurrency limiter ended a wait.
-#[cold]
-pub fn of_wait_for_permits(ended: &Ended, limit: u64, in_flight: u64, waiting: u64) -> String {
-    of_wait(ended, "permit", &format!("limit {limit}, {in_flight} in flight, {waiting} waiting"))
+/// How it stood when a wait came to nothing: with the limiter, or with the key.
+pub struct Standing<'a> {
+    pub noun: &'static str,
+    pub whose: &'a str,
+    pub limit: u64,
+    /// The limit, as the text has it.
+    pub shown_limit: String,
+    /// None of tokens.
+    pub in_flight: Option<u64>,
+    pub waiting: u64,
+    /// 0 without keys.
+    pub max_keys: u64,
 }
 
-/// Why a rate limiter of these quotas ended a wait.
-#[cold]
-pub fn of_wait_for_tokens(ended: &Ended, quotas: &[Quota], waiting: u64) -> String {
-    let quotas = quotas.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    of_wait(ended, "token", &format!("limit {quotas}, {waiting} waiting"))
+impl Standing<'_> {
+    pub fn of_permits(limit: u64, in_flight: u64, waiting: u64) -> Self {
+        let (shown_limit, in_flight) = (limit.to_string(), Some(in_flight));
+        Self { noun: "permit", whose: "", limit, shown_limit, in_flight, waiting, max_keys: 0 }
+    }
+
+    pub fn of_tokens(quotas: &[Quota], waiting: u64) -> Self {
+        let (limit, shown_limit) = (quotas[0].limit(), quotas_text(quotas));
+        Self { noun: "token", whose: "", limit, shown_limit, in_flight: None, waiting, max_keys: 0 }
+    }
 }
 
-fn of_wait(ended: &Ended, noun: &str, figures: &str) -> String {
-    let asked = counted(ended.number, noun);
+/// The exception of a wait that came to nothing.
+#[cold]
+pub fn of_wait(ended: &Ended, stood: &Standing<'_>) -> PyErr {
+    let asked = format!("{} asked{}", counted(ended.number, stood.noun), stood.whose);
     let told = match ended.status {
-        Status::ExceedsCapacity => format!("{asked} can never be had"),
-        Status::TimedOut => format!("timed out: {asked} asked"),
-        Status::QueueFull => format!("queue full: {asked} asked"),
-        Status::Closed => format!("closed: {asked} asked"),
-        other => format!("{other}: {asked} asked"),
+        Status::ExceedsCapacity => format!("{} can never be had{}", counted(ended.number, stood.noun), stood.whose),
+        Status::TimedOut => format!("timed out: {asked}"),
+        Status::QueueFull => format!("queue full: {asked}"),
+        Status::Closed => format!("closed: {asked}"),
+        Status::KeysFull => no_room(stood.whose, stood.max_keys),
+        other => format!("{other}: {asked}"),
     };
+    let in_flight = stood.in_flight.map_or(String::new(), |permits| format!(", {permits} in flight"));
     // For people, in whole milliseconds; the exception has it exactly.
     let waited = seconds_from_ns(ended.elapsed_ns / 1_000_000 * 1_000_000);
-    let most = ended.timeout_ns.map_or(String::new(), |ns| format!(" of {} s", seconds_from_ns(ns)));
-    format!("{told}, {figures}, waited {waited} s{most}")
-}
-
-/// The figures of a wait: elapsed, timeout, limit, in_flight and waiting, as the exceptions take them.
-pub type Figures = (f64, Option<f64>, u64, Option<u64>, u64);
-
-/// The exception of a wait that ended with this status.
-#[cold]
-pub fn raised(status: Status, text: String, (elapsed, timeout, limit, in_flight, waiting): Figures) -> PyErr {
-    let arguments = (None::<()>, text, elapsed, timeout, limit, in_flight, waiting);
-    match status {
+    let timeout = ended.timeout_ns.map(seconds_from_ns);
+    let most = timeout.map_or(String::new(), |seconds| format!(" of {seconds} s"));
+    let figures = format!("limit {}{in_flight}, {} waiting, waited {waited} s{most}", stood.shown_limit, stood.waiting);
+    let arguments = (
+        None::<()>,
+        format!("{told}, {figures}"),
+        seconds_from_ns(ended.elapsed_ns),
+        timeout,
+        stood.limit,
+        stood.in_flight,
+        stood.waiting,
+    );
+    match ended.status {
         Status::TimedOut => TimedOut::new_err(arguments),
         Status::QueueFull => QueueFull::new_err(arguments),
         Status::Closed => Closed::new_err(arguments),

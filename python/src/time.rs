@@ -5,7 +5,6 @@ use crate::error::config_error;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDelta, PyDeltaAccess, PyFloat};
-use std::time::Duration;
 use tidegate::NEVER_NS;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -85,10 +84,4 @@ pub fn seconds_from_ns(ns: u64) -> f64 {
         seconds = seconds.next_up();
     }
     seconds
-}
-
-/// A time that was measured if `tracked`, in seconds and in nanoseconds.
-pub fn if_tracked(tracked: bool, time: Duration) -> (Option<f64>, Option<u64>) {
-    let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    tracked.then_some((seconds_from_ns(ns), ns)).unzip()
 }

@@ -4,10 +4,13 @@
 //! `tidegate._waiting`, which knows loops): from then on all is done by the task itself. A task that is cancelled, or whose
 //! coroutine is closed, leaves; what it is granted in that instant goes back.
 
+use crate::argument::Given;
+use crate::blocking;
 use crate::budget::{Budget, Grant};
 use crate::error::{from_core, no_panic};
 use crate::refusal::Ended;
 use crate::time::seconds_from_ns;
+use pyo3::call::PyCallArgs;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -15,15 +18,20 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use tidegate::{Event, NEVER_NS, Started, Status, Ticket};
+use tidegate::{Clock, Event, NEVER_NS, Started, Status, Ticket};
 
-/// The tasks that wait for a limiter, by when they came. They belong to the limiter, so that they live as long as it, and the
+/// The clock of a limiter, and the tasks that wait for it. They belong to the limiter, so that they live as long as it, and the
 /// garbage collector sees through it which tasks keep which limiters.
-#[derive(Default)]
 pub struct Turns {
-    waits: Mutex<BTreeMap<u64, Py<Wait>>>,
+    clock: Clock,
+    /// Whether the clock is the machine's, so that it makes sense to sleep until a time.
+    real_time: bool,
+    waits: Mutex<BTreeMap<Place, Py<Wait>>>,
     last: AtomicU64,
 }
+
+/// The key that is waited for, if there are keys, and as which of all it came.
+type Place = (Option<Arc<[u8]>>, u64);
 
 /// One task's place in a queue.
 #[pyclass(frozen, module = "tidegate._tidegate")]
@@ -35,7 +43,7 @@ pub struct Wait {
     ticket: OnceLock<Ticket>,
     stage: Mutex<Stage>,
     turns: Arc<Turns>,
-    id: u64,
+    place: Place,
     /// What is to be told, as `tidegate._waiting.Turn`.
     turn: Py<PyAny>,
 }
@@ -50,38 +58,53 @@ enum Stage {
 }
 
 impl Turns {
+    /// `clock` is the option of that name.
+    pub fn new(py: Python<'_>, clock: Given<'_, '_>) -> PyResult<Arc<Self>> {
+        let (clock, real_time) = (clock.clock(py)?, clock.is_real_time());
+        Ok(Arc::new(Self { clock, real_time, waits: Mutex::default(), last: AtomicU64::new(0) }))
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
+    /// Waits on this thread.
+    #[cold]
+    pub fn wait(&self, py: Python<'_>, budget: &Budget, number: u64, timeout_ns: Option<u64>) -> PyResult<Grant> {
+        self.pass_closed_loops(py, budget)?;
+        blocking::wait(py, budget, number, timeout_ns)
+    }
+
     /// Takes at once, or gives a Wait. `make_turn` makes what is told.
+    #[cold]
     pub fn begin(
         self: &Arc<Self>,
-        py: Python<'_>,
+        make_turn: &Bound<'_, PyAny>,
         budget: &Budget,
         number: u64,
         timeout_ns: Option<u64>,
-        make_turn: &Bound<'_, PyAny>,
     ) -> PyResult<Py<PyAny>> {
-        if let Some(grant) = budget.take_if_free(number).map_err(from_core)? {
-            return budget.hand_over(py, grant);
-        }
-        self.pass_closed_loops(py)?;
+        let py = make_turn.py();
+        self.pass_closed_loops(py, budget)?;
         // Relaxed: only that they differ and rise matters.
-        let id = self.last.fetch_add(1, Ordering::Relaxed);
+        let place = (key_of(budget), self.last.fetch_add(1, Ordering::Relaxed));
         let wait = Wait {
             budget: budget.clone(),
             number,
             timeout_ns,
-            began_ns: budget.clock.now_ns(),
+            began_ns: self.clock.now_ns(),
             ticket: OnceLock::new(),
             stage: Mutex::new(Stage::Waiting),
             turns: Arc::clone(self),
-            id,
+            place: place.clone(),
             turn: make_turn.call0()?.unbind(),
         };
         let wait = Py::new(py, wait)?;
         wait.get().turn.setattr(py, "wait", &wait)?;
-        locked(&self.waits).insert(id, wait.clone_ref(py));
+        locked(&self.waits).insert(place.clone(), wait.clone_ref(py));
         let listener = {
-            let (turns, budget) = (Arc::clone(self), budget.clone());
-            move |event| turns.tell(id, &budget, event)
+            let (turns, budget, place) = (Arc::clone(self), budget.clone(), place.clone());
+            move |event| turns.tell(&place, &budget, event)
         };
         let started = budget.start(number, timeout_ns.map(Duration::from_nanos), listener);
         if let Ok(Started::Pending { ticket, .. }) = started {
@@ -89,7 +112,7 @@ impl Turns {
             let _ = wait.get().ticket.set(ticket);
             return Ok(wait.into_any());
         }
-        self.take(id);
+        self.take(&place);
         match started.map_err(from_core)? {
             Started::Granted(grant) => budget.hand_over(py, grant),
             Started::Refused(status) => Err(wait.get().refusal(status)),
@@ -98,9 +121,14 @@ impl Turns {
     }
 
     /// Tasks whose loop was closed never come; nor do those behind the first one, if nobody sends it away.
-    pub fn pass_closed_loops(&self, py: Python<'_>) -> PyResult<()> {
+    fn pass_closed_loops(&self, py: Python<'_>, budget: &Budget) -> PyResult<()> {
+        let key = key_of(budget);
         loop {
-            let first = locked(&self.waits).first_key_value().map(|(_, wait)| wait.clone_ref(py));
+            let first = {
+                let waits = locked(&self.waits);
+                let (place, wait) = waits.range((key.clone(), 0)..).next().unzip();
+                wait.filter(|_| place.is_some_and(|place| place.0 == key)).map(|wait| wait.clone_ref(py))
+            };
             match first {
                 Some(first) if first.get().turn.call_method0(py, "is_lost")?.is_truthy(py)? => first.get().leave(),
                 _ => return Ok(()),
@@ -109,11 +137,11 @@ impl Turns {
     }
 
     /// What the core calls, on any thread, with no lock held.
-    fn tell(&self, id: u64, budget: &Budget, event: Event<Grant>) {
+    fn tell(&self, place: &Place, budget: &Budget, event: Event<Grant>) {
         let told = Python::try_attach(|py| {
             let wait = match event {
-                Event::PollAgain => locked(&self.waits).get(&id).map(|wait| wait.clone_ref(py)),
-                Event::Granted(_) | Event::Refused(_) => self.take(id),
+                Event::PollAgain => locked(&self.waits).get(place).map(|wait| wait.clone_ref(py)),
+                Event::Granted(_) | Event::Refused(_) => self.take(place),
             };
             wait.is_some_and(|wait| wait.get().tell(py, event))
         });
@@ -122,8 +150,8 @@ impl Turns {
         }
     }
 
-    fn take(&self, id: u64) -> Option<Py<Wait>> {
-        locked(&self.waits).remove(&id)
+    fn take(&self, place: &Place) -> Option<Py<Wait>> {
+        locked(&self.waits).remove(place)
     }
 
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -133,14 +161,15 @@ impl Turns {
     }
 }
 
-/// The coroutine that waits as a task: of acquire_async(), and of what `async with` begins with.
-pub fn coroutine<'py>(
-    limiter: &Bound<'py, PyAny>,
-    number: u64,
-    timeout_ns: Option<u64>,
-) -> PyResult<Bound<'py, PyAny>> {
+fn key_of(budget: &Budget) -> Option<Arc<[u8]>> {
+    budget.key().map(|key| Arc::clone(key.bytes()))
+}
+
+/// The coroutine that waits as a task: of acquire_async(), and of what `async with` begins with. The arguments are the limiter and what
+/// its _begin() takes.
+pub fn coroutine<'py>(py: Python<'py>, arguments: impl PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
     static ACQUIRE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    ACQUIRE.import(limiter.py(), "tidegate._waiting", "acquire")?.call1((limiter, number, timeout_ns))
+    ACQUIRE.import(py, "tidegate._waiting", "acquire")?.call1(arguments)
 }
 
 /// Likewise for a block of permits, which is in `frame`.
@@ -174,7 +203,7 @@ impl Wait {
 
     fn leave(&self) {
         let stage = std::mem::replace(&mut *locked(&self.stage), Stage::Left);
-        drop(self.turns.take(self.id));
+        drop(self.turns.take(&self.place));
         match stage {
             Stage::Waiting => {
                 // Too late if it is being told: then it is found gone, and what was granted goes back.
@@ -186,9 +215,9 @@ impl Wait {
     }
 
     fn refusal(&self, status: Status) -> PyErr {
-        let elapsed_ns = self.budget.clock.now_ns().saturating_sub(self.began_ns);
+        let elapsed_ns = self.turns.clock.now_ns().saturating_sub(self.began_ns);
         let ended = Ended { status, number: self.number, elapsed_ns, timeout_ns: self.timeout_ns };
-        self.budget.refusal(ended)
+        self.budget.refusal(&ended)
     }
 
     fn is_over(&self) -> bool {
@@ -216,7 +245,7 @@ impl Wait {
             let Some(ticket) = self.ticket.get().filter(|_| !self.is_over()) else { return Ok(None) };
             let after_ns = self.budget.poll(*ticket).map_err(from_core)?.unwrap_or(NEVER_NS);
             // Who moves another clock tells those who are due.
-            Ok((after_ns != NEVER_NS && self.budget.real_time).then(|| seconds_from_ns(after_ns)))
+            Ok((after_ns != NEVER_NS && self.turns.real_time).then(|| seconds_from_ns(after_ns)))
         })
     }
 

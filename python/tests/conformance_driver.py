@@ -169,7 +169,8 @@ class Script:
     def do_wait(self, waiter, name, *words):
         options = options_of(words)
         timeout = seconds_of(int(options["timeout"])) if "timeout" in options else None
-        acquire = self.limiters[name].acquire_async(int(options.get("cost", 1)), timeout)
+        key = self.key(name, options)
+        acquire = self.limiters[name].acquire_async(*key, int(options.get("cost", 1)), timeout)
         task = self.loop.create_task(acquire)
         self.run_tasks()
         if task.done():

@@ -262,7 +262,9 @@ def test_stats_length_and_capacity(clock):
         limiter.try_acquire(key)
     limiter.peek("cid")
     assert len(limiter) == 2
-    assert limiter.stats() == KeyedRateStats(allowed=3, denied=1, live_keys=2, evicted_live=0, capacity=100)
+    assert limiter.stats() == KeyedRateStats(
+        allowed=3, denied=1, timed_out=0, cancelled=0, waiting=0, live_keys=2, evicted_live=0, capacity=100
+    )
     clock.advance(1)
     assert len(limiter) == 0
     assert KeyedRateLimiter("2/s", clock=clock).capacity == 100_000

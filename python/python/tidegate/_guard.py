@@ -11,83 +11,57 @@ from typing import Any, NamedTuple, TypeVar
 from tidegate._tidegate import ConcurrencyLimiter, KeyedConcurrencyLimiter, KeyedRateLimiter, RateLimiter
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 Key = str | bytes
 Held = AbstractContextManager[object]
 
 _NOTHING_HELD = nullcontext()
-
 
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 
 
 class Admission(NamedTuple):
-    """Asks for what a call with these arguments takes; what it gives is held while the body runs."""
+    """Asks for what a call with these arguments takes; what it gives, if anything, is held while the body runs."""
 
-    now: Callable[[Args, Kwargs], Held]
+    now: Callable[[Args, Kwargs], Held | None]
     """On this thread, however long it takes."""
-    later: Callable[[Args, Kwargs], Awaitable[Held]]
+    later: Callable[[Args, Kwargs], Awaitable[Held | None]]
     """Without blocking the event loop."""
 
 
-def tokens(limiter: RateLimiter, cost: int, timeout: float | None) -> Callable[[F], F]:
-    """The decorator that takes tokens when the body starts."""
-
-    def at_once(_args: Args, _kwargs: Kwargs) -> Held:
-        limiter._admit(cost)
-        return _NOTHING_HELD
-
-    def now(_args: Args, _kwargs: Kwargs) -> Held:
-        limiter.acquire(cost, timeout)
-        return _NOTHING_HELD
-
-    async def later(_args: Args, _kwargs: Kwargs) -> Held:
-        await limiter.acquire_async(cost, timeout)
-        return _NOTHING_HELD
-
-    return _decorator(_without_wait(at_once) if timeout == 0 else Admission(now, later))
-
-
-def permits(limiter: ConcurrencyLimiter, number: int, timeout: float | None) -> Callable[[F], F]:
-    """The decorator that holds permits while the body runs."""
+def guard(
+    limiter: ConcurrencyLimiter | KeyedConcurrencyLimiter | KeyedRateLimiter | RateLimiter,
+    key: Key | Callable[..., Key] | None,
+    number: int,
+    timeout: float | None,
+) -> Callable[[F], F]:
+    """The decorator that takes so many, of a call's key if there are keys, when the body starts."""
     if timeout == 0:
-        return _decorator(_without_wait(lambda _args, _kwargs: limiter._admit(number)))
+        return _decorator(_without_wait(_of_call(limiter._admit, key, number)))
     return _decorator(
         Admission(
-            now=lambda _args, _kwargs: limiter.acquire(number, timeout),
-            later=lambda _args, _kwargs: limiter.acquire_async(number, timeout),
+            now=_of_call(limiter.acquire, key, number, timeout),
+            later=_of_call(limiter.acquire_async, key, number, timeout),
         )
     )
 
 
-def keyed_tokens(limiter: KeyedRateLimiter, key: Key | Callable[..., Key], cost: int) -> Callable[[F], F]:
-    """The decorator that takes tokens of the call's key when the body starts."""
-    key_of_call = _key_of_call(key)
-
-    def now(args: Args, kwargs: Kwargs) -> Held:
-        limiter._admit(key_of_call(*args, **kwargs), cost)
-        return _NOTHING_HELD
-
-    return _decorator(_without_wait(now))
+def _of_call(take: Callable[..., T], key: Key | Callable[..., Key] | None, *asked: Any) -> Callable[[Args, Kwargs], T]:
+    """Asks for what a call with these arguments takes."""
+    if callable(key):
+        return lambda args, kwargs: take(key(*args, **kwargs), *asked)
+    asked = asked if key is None else (key, *asked)
+    return lambda _args, _kwargs: take(*asked)
 
 
-def keyed_permits(limiter: KeyedConcurrencyLimiter, key: Key | Callable[..., Key], number: int) -> Callable[[F], F]:
-    """The decorator that holds permits of the call's key while the body runs."""
-    key_of_call = _key_of_call(key)
-    return _decorator(_without_wait(lambda args, kwargs: limiter._admit(key_of_call(*args, **kwargs), number)))
-
-
-def _without_wait(now: Callable[[Args, Kwargs], Held]) -> Admission:
+def _without_wait(now: Callable[[Args, Kwargs], Held | None]) -> Admission:
     """Nothing to wait for."""
 
-    async def later(args: Args, kwargs: Kwargs) -> Held:
+    async def later(args: Args, kwargs: Kwargs) -> Held | None:
         return now(args, kwargs)
 
     return Admission(now, later)
-
-
-def _key_of_call(key: Key | Callable[..., Key]) -> Callable[..., Key]:
-    return key if callable(key) else lambda *_args, **_kwargs: key
 
 
 def _decorator(admission: Admission) -> Callable[[F], F]:
@@ -119,7 +93,7 @@ def _wrapper(function: Any) -> Callable[[Any, Admission], Any]:
 
 def _function(function: Any, admission: Admission) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
-        with admission.now(args, kwargs):
+        with admission.now(args, kwargs) or _NOTHING_HELD:
             return function(*args, **kwargs)
 
     return call
@@ -127,7 +101,7 @@ def _function(function: Any, admission: Admission) -> Any:
 
 def _coroutine(function: Any, admission: Admission) -> Any:
     async def call(*args: Any, **kwargs: Any) -> Any:
-        with await admission.later(args, kwargs):
+        with await admission.later(args, kwargs) or _NOTHING_HELD:
             return await function(*args, **kwargs)
 
     return call
@@ -135,7 +109,7 @@ def _coroutine(function: Any, admission: Admission) -> Any:
 
 def _generator(function: Any, admission: Admission) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
-        with admission.now(args, kwargs):
+        with admission.now(args, kwargs) or _NOTHING_HELD:
             return (yield from function(*args, **kwargs))
 
     return call
@@ -143,7 +117,7 @@ def _generator(function: Any, admission: Admission) -> Any:
 
 def _async_generator(function: Any, admission: Admission) -> Any:
     async def call(*args: Any, **kwargs: Any) -> Any:
-        with await admission.later(args, kwargs):
+        with await admission.later(args, kwargs) or _NOTHING_HELD:
             body = function(*args, **kwargs)
             # What `yield from` does for generators; there is no such statement for async ones.
             try:

@@ -248,7 +248,7 @@ class RateLimiter:
         the queue.
         """
 
-    def _begin(self, cost: int, timeout_ns: int | None, make_turn: type[Turn]) -> Wait | None:
+    def _begin(self, make_turn: type[Turn], cost: int, timeout_ns: int | None) -> Wait | None:
         """Takes at once, or begins to wait as what make_turn makes: what acquire_async() does."""
 
     def reserve(self, cost: SupportsIndex = 1, max_wait: _Seconds | None = None) -> Reservation:
@@ -310,6 +310,8 @@ class KeyedRateLimiter:
     max_keys: for how many keys that owe something at once there is room, 1 to 2**32. Each takes 40 bytes a quota.
     when_full: what becomes of a new key that finds no room. "evict": the key that owes the smallest share of its quota
     is forgotten, and starts afresh when it comes again. "deny_new": the new key is refused, as "keys_full".
+    max_waiters: how many may wait for each key at once, 0 to 2**32-2; None for no such limit. Who comes then gets
+    QueueFull.
     track_denied: of how many keys refusals are counted, by name, for top_denied(); 0 to 65,536.
     clock: a ManualClock, for tests; the machine's monotonic clock where it is None. The first limiter of a process on
     that clock may take up to 200 ms to build, once: it calibrates the clock.
@@ -317,8 +319,10 @@ class KeyedRateLimiter:
     A key is a str (its UTF-8 counts) or bytes, of any length: an address, a user, a path. key_of() joins several parts
     to one, ip_key() shortens addresses. Keys are not stored, and one that owes nothing takes no room.
 
-    Every method may be called from any thread at once; each decision is one atomic step. A cost is a number of tokens,
-    1 to 2**53-1. A wrong value raises ConfigError (a ValueError), a wrong type TypeError; nothing is taken then.
+    Every method may be called from any thread at once; each decision is one atomic step. Nobody is admitted past those
+    who wait for the same key in acquire(). A cost is a number of tokens, 1 to 2**53-1. A wrong value raises ConfigError
+    (a ValueError), a wrong type TypeError; nothing is taken then. In the child of a fork nobody waits, and what is used
+    stays used.
     """
 
     def __new__(
@@ -327,6 +331,7 @@ class KeyedRateLimiter:
         *,
         max_keys: SupportsIndex = 100_000,
         when_full: _WhenFull = "evict",
+        max_waiters: SupportsIndex | None = None,
         track_denied: SupportsIndex = 0,
         clock: ManualClock | None = None,
     ) -> KeyedRateLimiter: ...
@@ -379,20 +384,47 @@ class KeyedRateLimiter:
     def top_denied(self, n: SupportsIndex) -> list[DeniedKey]:
         """The n keys that were refused most often, the most refused first; none without track_denied."""
 
-    def guard(self, *, key: _Key | Callable[..., _Key], cost: SupportsIndex = 1) -> Callable[[_F], _F]:
-        """Makes a decorator: the function's body runs only if cost tokens of the key can be had when it starts, else
-        Refused is raised.
+    def acquire(self, key: _Key, cost: SupportsIndex = 1, timeout: _Seconds | None = None) -> None:
+        """Takes cost tokens of the key, waiting for its turn: first come, first served, for each key. They are charged
+        when they are due, not before. Other threads run meanwhile, and signals are noticed.
+
+        timeout: seconds to wait at most (int, float or timedelta); None for ever, 0 to try once. A wait that would take
+        longer doesn't begin.
+
+        Raises TimedOut (a TimeoutError), QueueFull or ExceedsCapacity, all Refused, with figures, and Refused itself if
+        there is no room for a new key; nothing is taken then.
+        """
+
+    def acquire_async(
+        self, key: _Key, cost: SupportsIndex = 1, timeout: _Seconds | None = None
+    ) -> Coroutine[Any, Any, None]:
+        """acquire() as a coroutine, for asyncio, on any loop: a task that waits blocks no other. Cancelling it leaves
+        the queue.
+        """
+
+    def _begin(self, make_turn: type[Turn], key: _Key, cost: int, timeout_ns: int | None) -> Wait | None:
+        """Takes at once, or begins to wait as what make_turn makes: what acquire_async() does."""
+
+    def guard(
+        self, *, key: _Key | Callable[..., _Key], cost: SupportsIndex = 1, timeout: _Seconds | None = 0
+    ) -> Callable[[_F], _F]:
+        """Makes a decorator: the function's body runs once cost tokens of the key were had.
 
         key: a str or bytes, or a function that is called with the arguments of each call and returns one. What it
         raises, the call raises.
+        timeout: seconds to wait for them at most: 0 to be refused at once, None to wait for ever. Functions wait as
+        acquire() does, async ones as acquire_async() does.
 
-        For functions, async functions, generators, async generators and methods. ExceedsCapacity, a Refused, is raised
-        where cost is more than fits at once. The exception's decision has the figures; its status is "keys_full" where
-        a new key found no room.
+        For functions, async functions, generators, async generators and methods. Raises Refused if they can't be had,
+        as acquire() does; ExceedsCapacity, a Refused, where cost is more than fits at once. With a timeout of 0 the
+        exception's decision has the figures; its status is "keys_full" where a new key found no room.
         """
 
     def _admit(self, key: _Key, cost: int) -> None:
-        """Takes cost tokens of the key or raises Refused: what a guard does."""
+        """Takes cost tokens of the key or raises Refused: what a guard that doesn't wait does."""
+
+    def waiting(self, key: _Key) -> int:
+        """How many wait for the key."""
 
     @property
     def quotas(self) -> tuple[Quota, ...]:
@@ -414,9 +446,10 @@ class KeyedRateLimiter:
 
 @final
 class Permit:
-    """Permits held: given back once, by release() or at the end of a with block, on any thread.
+    """Permits held: given back once, by release() or at the end of a with block (async with does the same), on any
+    thread.
 
-    In a with block, an exception that leaves it counts as failed work (GeneratorExit doesn't: it only ends a generator
+    In such a block, an exception that leaves it counts as failed work (GeneratorExit doesn't: it only ends a generator
     early). One that is dropped while held is released, with a ResourceWarning.
     """
 
@@ -438,6 +471,12 @@ class Permit:
     def __exit__(
         self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None, /
     ) -> None:
+        """Gives the permits back, if release() didn't."""
+
+    def __aenter__(self) -> Awaitable[Permit]: ...
+    def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None, /
+    ) -> Awaitable[None]:
         """Gives the permits back, if release() didn't."""
 
 @final
@@ -528,7 +567,7 @@ class ConcurrencyLimiter:
         the queue.
         """
 
-    def _begin(self, permits: int, timeout_ns: int | None, make_turn: type[Turn]) -> Wait | Permit:
+    def _begin(self, make_turn: type[Turn], permits: int, timeout_ns: int | None) -> Wait | Permit:
         """Takes at once, or begins to wait as what make_turn makes: what acquire_async() does."""
 
     def guard(self, permits: SupportsIndex = 1, timeout: _Seconds | None = 0) -> Callable[[_F], _F]:
@@ -598,17 +637,21 @@ class ConcurrencyLimiter:
 class KeyedConcurrencyLimiter:
     """Lends at most limit permits of each key at once, in memory that doesn't grow.
 
-    limit: 0 to 2**31-1; 0 refuses all.
-    max_keys: for how many keys with permits out there is room, 1 to 2**32. Each takes 40 bytes.
+    limit: 0 to 2**31-1; 0 refuses all, and who waits waits until it is raised.
+    max_keys: for how many keys with permits out, or that somebody waits for, there is room, 1 to 2**32. Each takes 40
+    bytes.
+    max_waiters: how many may wait for each key at once, 0 to 2**32-2; None for no such limit. Who comes then gets
+    QueueFull.
     track_hold_time: whether stats() tells how long permits are held, at the price of two clock readings each.
-    clock: the clock of the hold times: a ManualClock, for tests, or None for the machine's monotonic clock. The first
-    limiter of a process on that clock may take up to 200 ms to build, once: it calibrates the clock.
+    clock: the clock of hold times and timeouts: a ManualClock, for tests, or None for the machine's monotonic clock.
+    The first limiter of a process on that clock may take up to 200 ms to build, once: it calibrates the clock.
 
     A key is a str (its UTF-8 counts) or bytes, of any length; key_of() joins several parts to one. Keys are not
     stored. A key with permits out keeps its place until they are back; a new key that finds no place is refused.
 
     Every method may be called from any thread at once. A wrong value raises ConfigError (a ValueError), a wrong type
-    TypeError; nothing is taken then.
+    TypeError; nothing is taken then. In the child of a fork no permit is out and nobody waits: what the parent holds is
+    the parent's.
     """
 
     def __new__(
@@ -616,25 +659,50 @@ class KeyedConcurrencyLimiter:
         limit: SupportsIndex,
         *,
         max_keys: SupportsIndex = 100_000,
+        max_waiters: SupportsIndex | None = None,
         track_hold_time: bool = False,
         clock: ManualClock | None = None,
     ) -> KeyedConcurrencyLimiter: ...
     def try_acquire(self, key: _Key, permits: SupportsIndex = 1) -> Permit | None:
         """Takes so many permits of the key if all can be had now, and lends them as one Permit; None if not."""
 
-    def guard(self, *, key: _Key | Callable[..., _Key], permits: SupportsIndex = 1) -> Callable[[_F], _F]:
-        """Makes a decorator: the function's body runs only if so many permits of the key can be had when it starts,
-        else Refused is raised. They are held until the body ends; an exception that leaves it counts as failed work.
+    def acquire(self, key: _Key, permits: SupportsIndex = 1, timeout: _Seconds | None = None) -> Permit:
+        """Takes so many permits of the key, all at once, waiting for its turn: first come, first served, for each key.
+        Other threads run meanwhile, and signals are noticed.
+
+        timeout: seconds to wait at most (int, float or timedelta); None for ever, 0 to try once.
+
+        Raises TimedOut (a TimeoutError), QueueFull, Closed or ExceedsCapacity, all Refused, with figures, and Refused
+        itself if there is no room for a new key; nothing is taken then.
+        """
+
+    def acquire_async(
+        self, key: _Key, permits: SupportsIndex = 1, timeout: _Seconds | None = None
+    ) -> Coroutine[Any, Any, Permit]:
+        """acquire() as a coroutine, for asyncio, on any loop: a task that waits blocks no other. Cancelling it leaves
+        the queue.
+        """
+
+    def _begin(self, make_turn: type[Turn], key: _Key, permits: int, timeout_ns: int | None) -> Wait | Permit:
+        """Takes at once, or begins to wait as what make_turn makes: what acquire_async() does."""
+
+    def guard(
+        self, *, key: _Key | Callable[..., _Key], permits: SupportsIndex = 1, timeout: _Seconds | None = 0
+    ) -> Callable[[_F], _F]:
+        """Makes a decorator: the function's body runs once so many permits of the key were had, which are held until it
+        ends; an exception that leaves it counts as failed work.
 
         key: a str or bytes, or a function that is called with the arguments of each call and returns one. What it
         raises, the call raises.
+        timeout: seconds to wait for them at most: 0 to be refused at once, None to wait for ever. Functions wait as
+        acquire() does, async ones as acquire_async() does.
 
-        For functions, async functions, generators, async generators and methods. ExceedsCapacity, a Refused, is raised
-        where permits is more than the limit.
+        For functions, async functions, generators, async generators and methods. Raises Refused if they can't be had,
+        as acquire() does; ExceedsCapacity, a Refused, where permits is more than the limit.
         """
 
     def _admit(self, key: _Key, permits: int) -> Permit:
-        """Takes permits of the key or raises Refused: what a guard does."""
+        """Takes permits of the key or raises Refused: what a guard that doesn't wait does."""
 
     @property
     def limit(self) -> int:
@@ -648,8 +716,20 @@ class KeyedConcurrencyLimiter:
         """How many permits of the key are out."""
 
     def available(self, key: _Key) -> int:
-        """How many permits of the key could be taken now, if there is room for it; 0 while more are out than a lowered
-        limit.
+        """How many permits of the key could be taken now, if there is room for it; 0 while anybody waits for it, more
+        are out than a lowered limit, or it is closed.
+        """
+
+    def waiting(self, key: _Key) -> int:
+        """How many wait for the key."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether close() was called."""
+
+    def close(self) -> None:
+        """Lends nothing any more, of any key, for ever: who waits and who comes gets Closed, and try_acquire() gives
+        None. Permits that are out can be given back.
         """
 
     @property

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from types import FrameType
+from typing import Any, TypeAlias
 
-from tidegate._tidegate import ConcurrencyLimiter, Permit, RateLimiter, Wait
+from tidegate._tidegate import ConcurrencyLimiter, KeyedConcurrencyLimiter, KeyedRateLimiter, Permit, RateLimiter, Wait
+
+Limiter: TypeAlias = ConcurrencyLimiter | KeyedConcurrencyLimiter | KeyedRateLimiter | RateLimiter
 
 
 class Turn:
@@ -61,9 +64,9 @@ class Turn:
         return self.loop.is_closed()
 
 
-async def acquire(limiter: ConcurrencyLimiter | RateLimiter, number: int, timeout_ns: int | None) -> Permit | None:
-    """Takes so many, waiting for its turn; a task that is cancelled leaves the queue."""
-    wait = limiter._begin(number, timeout_ns, Turn)
+async def acquire(limiter: Limiter, *asked: Any) -> Permit | None:
+    """Takes what is asked for, waiting for its turn; a task that is cancelled leaves the queue."""
+    wait = limiter._begin(Turn, *asked)
     if not isinstance(wait, Wait):
         return wait
     turn: Turn = wait.turn

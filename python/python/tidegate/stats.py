@@ -26,9 +26,15 @@ class KeyedRateStats:
     """Calls of a keyed rate limiter since it was built, over all keys, and what its memory holds."""
 
     allowed: int
-    """Calls that were admitted."""
+    """Calls that were admitted, at once or after a wait."""
     denied: int
     """Calls that were refused, for now or for ever."""
+    timed_out: int
+    """Waits that outlasted their timeout, or would have and so did not begin."""
+    cancelled: int
+    """Waits that were left: by a cancelled task, or for what a signal's handler raised."""
+    waiting: int
+    """How many wait now, for all keys."""
     live_keys: int
     """Keys that owe something now, about: exact up to some 6,000 keys of capacity, else from a sample."""
     evicted_live: int
@@ -60,7 +66,7 @@ class ConcurrencyStats:
     available: int
     """Permits that could be taken now."""
     allowed: int
-    """Calls that were admitted."""
+    """Calls that were admitted, at once or after a wait."""
     denied: int
     """Calls that were refused, for now or for ever."""
     timed_out: int
@@ -94,9 +100,15 @@ class KeyedConcurrencyStats:
     in_flight: int
     """Permits that are out."""
     allowed: int
-    """Calls that were admitted."""
+    """Calls that were admitted, at once or after a wait."""
     denied: int
     """Calls that were refused, for now or for ever."""
+    timed_out: int
+    """Waits that outlasted their timeout, or would have and so did not begin."""
+    cancelled: int
+    """Waits that were left: by a cancelled task, or for what a signal's handler raised."""
+    waiting: int
+    """How many wait now, for all keys."""
     released_ok: int
     """Releases whose work went well: release(), and blocks and guarded functions that ended."""
     released_failed: int
