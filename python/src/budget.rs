@@ -67,6 +67,7 @@ impl Budget {
         timeout: Option<Duration>,
         listener: impl Fn(Event<Grant>) + Send + Sync + 'static,
     ) -> Result<Started<Grant>, Error> {
+        let (refundable, tokens) = (|grant| Grant::Tokens(Some(grant)), |()| Grant::Tokens(None));
         match self {
             Self::Permits(limiter) => limiter
                 .acquire_by_ticket(number, timeout, move |event| listener(event_of(event, Grant::Permits)))
@@ -75,15 +76,11 @@ impl Budget {
                 .acquire_by_ticket(key, number, timeout, move |event| listener(event_of(event, Grant::KeyPermits)))
                 .map(|started| started_of(started, Grant::KeyPermits)),
             Self::Tokens(limiter) => limiter
-                .acquire_refundable_by_ticket(number, timeout, move |event| {
-                    listener(event_of(event, |grant| Grant::Tokens(Some(grant))));
-                })
-                .map(|started| started_of(started, |()| Grant::Tokens(None))),
+                .acquire_refundable_by_ticket(number, timeout, move |event| listener(event_of(event, refundable)))
+                .map(|started| started_of(started, tokens)),
             Self::KeyTokens(limiter, key) => limiter
-                .acquire_by_ticket(key, number, timeout, move |event| {
-                    listener(event_of(event, |()| Grant::Tokens(None)));
-                })
-                .map(|started| started_of(started, |()| Grant::Tokens(None))),
+                .acquire_refundable_by_ticket(key, number, timeout, move |event| listener(event_of(event, refundable)))
+                .map(|started| started_of(started, tokens)),
         }
     }
 

@@ -66,15 +66,19 @@ class Limiters:
                 continue
             if taken:
                 taken.release()
-        key = str(number % 500)
-        self.keyed_tokens.try_acquire(key)
-        if permit := self.keyed_permits.try_acquire(key):
-            permit.release()
+        self.keyed_tokens.try_acquire(str(number % 500))
+        for limiter in (self.keyed_permits, self.keyed_tokens):
+            try:
+                taken = limiter.acquire(str(number % 3), timeout=2e-5)
+            except Refused:
+                continue
+            if taken:
+                taken.release()
         self.tokens.reconfigure(f"{900_000 + number % 2}/s")
 
     async def tasks(self):
         async def one():
-            async with self.permits, self.tokens:
+            async with self.permits, self.tokens, await self.keyed_permits.acquire_async("shared"):
                 await asyncio.sleep(0)
 
         await asyncio.gather(*(one() for _ in range(5)))
@@ -83,8 +87,10 @@ class Limiters:
         self.work(1)
         with self.permits.acquire(2, timeout=1):
             assert (self.permits.in_flight, self.permits.waiting) == (2, 0)
+        with self.keyed_permits.acquire("shared", 2, timeout=1):
+            assert (self.keyed_permits.in_flight("shared"), self.keyed_permits.waiting("shared")) == (2, 0)
         asyncio.run(self.tasks())
-        assert self.permits.available == 2
+        assert self.permits.available == self.keyed_permits.available("shared") == 2
 
 
 def test_children_of_a_busy_process_work():
@@ -110,8 +116,8 @@ def test_children_of_a_busy_process_work():
     assert told == [None] * FORKS
 
 
-def test_a_child_has_permits_of_its_own_while_the_parents_waiters_wait_on():
-    limiter = ConcurrencyLimiter(1)
+def test_a_child_has_permits_of_its_own_while_the_parents_waiters_wait_on(concurrency):
+    limiter = concurrency(1)
     with limiter.acquire() as held:
         waiter = waiting(limiter, 1, limiter.acquire)
 
@@ -119,11 +125,14 @@ def test_a_child_has_permits_of_its_own_while_the_parents_waiters_wait_on():
             assert (limiter.in_flight, limiter.waiting, limiter.available) == (0, 0, 1)
             with limiter, pytest.raises(Refused):
                 limiter.acquire(timeout=0)
+            own = limiter.acquire()
             with pytest.raises(Forked, match=r"^permit: got ") as raised:
                 held.release()
             assert isinstance(raised.value, TidegateError)
             with pytest.raises(Forked):
                 held.release(ok=False)
+            assert limiter.in_flight == 1
+            own.release()
             assert limiter.available == 1
 
         assert in_child(child) is None
@@ -132,8 +141,8 @@ def test_a_child_has_permits_of_its_own_while_the_parents_waiters_wait_on():
     assert limiter.in_flight == 0
 
 
-def test_a_block_or_a_permit_of_the_parent_ends_in_the_child_as_nothing():
-    limiter = ConcurrencyLimiter(2)
+def test_a_block_or_a_permit_of_the_parent_ends_in_the_child_as_nothing(concurrency):
+    limiter = concurrency(2)
     dropped = [limiter.acquire()]
 
     def child():
@@ -152,8 +161,8 @@ def test_a_block_or_a_permit_of_the_parent_ends_in_the_child_as_nothing():
     assert limiter.in_flight == 0
 
 
-def test_a_child_that_is_forked_in_a_task_runs_loops_of_its_own():
-    limiter = ConcurrencyLimiter(1)
+def test_a_child_that_is_forked_in_a_task_runs_loops_of_its_own(concurrency):
+    limiter = concurrency(1)
 
     def child():
         # The loop of the parent counts as running here until it is told otherwise.

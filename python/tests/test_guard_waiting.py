@@ -5,12 +5,12 @@ import inspect
 from datetime import timedelta
 
 import pytest
-from tidegate import Closed, ConcurrencyLimiter, ConfigError, ExceedsCapacity, RateLimiter, Refused, TimedOut
+from tidegate import Closed, ConfigError, ExceedsCapacity, Refused, TimedOut
 from waiters import waiting
 
 
-def test_a_function_waits_for_its_permits():
-    limiter = ConcurrencyLimiter(2)
+def test_a_function_waits_for_its_permits(concurrency):
+    limiter = concurrency(2)
 
     @limiter.guard(permits=2, timeout=20)
     def body(value):
@@ -22,8 +22,8 @@ def test_a_function_waits_for_its_permits():
     assert limiter.in_flight == 0
 
 
-def test_a_function_waits_for_its_tokens(clock):
-    limiter = RateLimiter("1/s", clock=clock)
+def test_a_function_waits_for_its_tokens(clock, rate):
+    limiter = rate("1/s", clock=clock)
     body = limiter.guard(timeout=None)(lambda: "done")
     assert body() == "done"
     waiter = waiting(limiter, 1, body)
@@ -31,8 +31,8 @@ def test_a_function_waits_for_its_tokens(clock):
     assert waiter.join() == "done"
 
 
-def test_an_async_function_waits_without_blocking_its_loop():
-    limiter = ConcurrencyLimiter(1)
+def test_an_async_function_waits_without_blocking_its_loop(concurrency):
+    limiter = concurrency(1)
 
     @limiter.guard(timeout=20)
     async def body(value):
@@ -47,8 +47,8 @@ def test_an_async_function_waits_without_blocking_its_loop():
     assert limiter.in_flight == 0
 
 
-def test_an_async_function_waits_for_its_tokens(clock):
-    limiter = RateLimiter("1/s", clock=clock)
+def test_an_async_function_waits_for_its_tokens(clock, rate):
+    limiter = rate("1/s", clock=clock)
 
     @limiter.guard(timeout=timedelta(seconds=1))
     async def body():
@@ -66,8 +66,8 @@ def test_an_async_function_waits_for_its_tokens(clock):
     asyncio.run(main())
 
 
-def test_a_generator_waits_when_its_body_starts():
-    limiter = ConcurrencyLimiter(1)
+def test_a_generator_waits_when_its_body_starts(concurrency):
+    limiter = concurrency(1)
 
     @limiter.guard(timeout=None)
     def body():
@@ -79,8 +79,8 @@ def test_a_generator_waits_when_its_body_starts():
     assert limiter.in_flight == 0
 
 
-def test_an_async_generator_waits_when_its_body_starts():
-    limiter = ConcurrencyLimiter(1)
+def test_an_async_generator_waits_when_its_body_starts(concurrency):
+    limiter = concurrency(1)
 
     @limiter.guard(timeout=None)
     async def body():
@@ -98,8 +98,8 @@ def test_an_async_generator_waits_when_its_body_starts():
     assert limiter.in_flight == 0
 
 
-def test_methods_of_every_kind_wait():
-    limiter = ConcurrencyLimiter(1)
+def test_methods_of_every_kind_wait(concurrency):
+    limiter = concurrency(1)
 
     class Service:
         @limiter.guard(timeout=None)
@@ -128,8 +128,8 @@ def test_methods_of_every_kind_wait():
 
 
 @pytest.mark.parametrize("timeout", [0, 0.0, timedelta(0)])
-def test_a_timeout_of_0_refuses_at_once_as_a_guard_without_one(clock, timeout):
-    limiter = RateLimiter("1/s", clock=clock)
+def test_a_timeout_of_0_refuses_at_once_as_a_guard_without_one(clock, timeout, rate):
+    limiter = rate("1/s", clock=clock)
     body = limiter.guard(timeout=timeout)(lambda: "done")
     assert body() == "done"
     with pytest.raises(Refused) as raised:
@@ -139,14 +139,14 @@ def test_a_timeout_of_0_refuses_at_once_as_a_guard_without_one(clock, timeout):
     assert (limiter.stats().denied, limiter.stats().timed_out) == (1, 0)
 
 
-def test_refusals_of_a_wait_fly_out_of_the_call(clock):
-    limiter = ConcurrencyLimiter(1, clock=clock)
+def test_refusals_of_a_wait_fly_out_of_the_call(clock, concurrency):
+    limiter = concurrency(1, clock=clock)
 
     @limiter.guard(timeout=5)
     def body():
         pytest.fail("ran")
 
-    @limiter.guard(2, timeout=5)
+    @limiter.guard(permits=2, timeout=5)
     async def too_much():
         pytest.fail("ran")
 
@@ -163,13 +163,13 @@ def test_refusals_of_a_wait_fly_out_of_the_call(clock):
 
 
 @pytest.mark.parametrize("timeout", [-1, float("inf"), True, "1"])
-def test_a_wrong_timeout_is_named_when_the_guard_is_made(limiter, timeout):
+def test_a_wrong_timeout_is_named_when_the_guard_is_made(waitable, timeout):
     with pytest.raises((ConfigError, TypeError), match=r"^timeout: got .*; allowed: seconds from 0"):
-        limiter.guard(timeout=timeout)
+        waitable.guard(timeout=timeout)
 
 
-def test_a_cancelled_async_function_leaves_the_queue():
-    limiter = ConcurrencyLimiter(1)
+def test_a_cancelled_async_function_leaves_the_queue(concurrency):
+    limiter = concurrency(1)
 
     @limiter.guard(timeout=None)
     async def body():

@@ -50,6 +50,9 @@ async def waits() -> None:
     async with at_once as permit, limiter as nothing:
         assert_type(permit, Permit)
         assert_type(nothing, None)
+    async with await by_path.acquire_async("/", permits=2, timeout=0.5) as permit:
+        assert_type(permit, Permit)
+    await keyed.acquire_async("ann", 1, None)
 
 
 @limiter.guard(cost=2)
@@ -69,10 +72,16 @@ assert_type(keyed.decide(tidegate.key_of("ann", b"bob")).allowed, bool)
 assert_type(len(keyed) + keyed.stats().evicted_live, int)
 by_path = KeyedConcurrencyLimiter(4, max_keys=1000)
 assert_type(by_path.try_acquire(tidegate.ip_key("::1", prefix=48)), Permit | None)
+with by_path.acquire("/", timeout=timedelta(seconds=1)) as permit:
+    assert_type(permit, Permit)
+keyed.acquire("ann", cost=2, timeout=0.5)
+assert_type(keyed.waiting(b"ann") + by_path.stats().waiting, int)
+by_path.close()
+assert_type(by_path.closed, bool)
 
 
 @keyed.guard(key=lambda user: user, cost=2)
-@by_path.guard(key="all")
+@by_path.guard(key="all", timeout=None)
 def name(user: str) -> str:
     return user
 
@@ -119,6 +128,7 @@ MISUSE = {
     "KeyedRateLimiter('5/s').try_acquire(5)": "arg-type",
     "KeyedRateLimiter('5/s').guard(cost=2)": "call-arg",
     "KeyedRateLimiter('5/s').guard(key=lambda: 5)": "arg-type",
+    "KeyedConcurrencyLimiter(4).acquire(2)": "arg-type",
 }
 
 

@@ -18,7 +18,6 @@ from tidegate import (
     ExceedsCapacity,
     Permit,
     QueueFull,
-    RateLimiter,
     TimedOut,
 )
 from waiters import Waiter, waiting
@@ -37,9 +36,9 @@ async def begun(*coroutines):
     return tasks
 
 
-def test_takes_at_once_what_is_free_and_waits_for_what_is_not():
+def test_takes_at_once_what_is_free_and_waits_for_what_is_not(concurrency):
     async def main():
-        limiter = ConcurrencyLimiter(2)
+        limiter = concurrency(2)
         first = await limiter.acquire_async()
         assert isinstance(first, Permit)
         [second] = await begun(limiter.acquire_async(permits=2))
@@ -52,24 +51,23 @@ def test_takes_at_once_what_is_free_and_waits_for_what_is_not():
     asyncio.run(main())
 
 
-def test_what_is_free_takes_no_turn_of_the_loop(limiter):
-    coroutine = limiter.acquire_async()
+def test_what_is_free_takes_no_turn_of_the_loop(waitable):
+    coroutine = waitable.acquire_async()
     with pytest.raises(StopIteration) as stopped:
         coroutine.send(None)
     if stopped.value.value is not None:
         stopped.value.value.release()
 
 
-def test_nothing_is_taken_until_it_is_awaited(limiter, used):
-    coroutine = limiter.acquire_async()
-    assert not used()
+def test_nothing_is_taken_until_it_is_awaited(waitable):
+    coroutine = waitable.acquire_async()
     coroutine.close()
-    assert limiter.stats().allowed == 0
+    assert waitable.stats().allowed == 0
 
 
-def test_tokens_are_had_when_they_are_due(clock):
+def test_tokens_are_had_when_they_are_due(clock, rate):
     async def main():
-        limiter = RateLimiter("1/s", clock=clock)
+        limiter = rate("1/s", clock=clock)
         assert await limiter.acquire_async() is None
         [task] = await begun(limiter.acquire_async())
         clock.advance_ns(999_999_999)
@@ -81,9 +79,9 @@ def test_tokens_are_had_when_they_are_due(clock):
     asyncio.run(main())
 
 
-def test_tokens_come_in_real_time_too():
+def test_tokens_come_in_real_time_too(rate):
     async def main():
-        limiter = RateLimiter("100/s burst 1")
+        limiter = rate("100/s burst 1")
         began = time.monotonic()
         await asyncio.gather(*(limiter.acquire_async(timeout=5) for _ in range(6)))
         assert 0.05 <= time.monotonic() - began < 1
@@ -91,8 +89,8 @@ def test_tokens_come_in_real_time_too():
     asyncio.run(main())
 
 
-def test_first_come_first_served_over_threads_and_loops():
-    limiter, order = ConcurrencyLimiter(1), []
+def test_first_come_first_served_over_threads_and_loops(concurrency):
+    limiter, order = concurrency(1), []
     held = limiter.acquire()
 
     def on_a_thread(number):
@@ -113,8 +111,8 @@ def test_first_come_first_served_over_threads_and_loops():
     assert order == list(range(8))
 
 
-def test_l1_one_limiter_serves_one_loop_after_the_other():
-    limiter = ConcurrencyLimiter(1)
+def test_l1_one_limiter_serves_one_loop_after_the_other(concurrency):
+    limiter = concurrency(1)
 
     async def main():
         async def work():
@@ -129,8 +127,8 @@ def test_l1_one_limiter_serves_one_loop_after_the_other():
     assert limiter.in_flight == 0
 
 
-def test_l1_two_loops_in_two_threads_hand_over_to_each_other():
-    limiter, barrier = ConcurrencyLimiter(1), threading.Barrier(2)
+def test_l1_two_loops_in_two_threads_hand_over_to_each_other(concurrency):
+    limiter, barrier = concurrency(1), threading.Barrier(2)
     turns = []
 
     async def main(name):
@@ -146,9 +144,9 @@ def test_l1_two_loops_in_two_threads_hand_over_to_each_other():
     assert sum(one != other for one, other in itertools.pairwise(turns)) > 10
 
 
-def test_p6_a_cancelled_task_leaves_the_queue_and_the_next_is_served():
+def test_p6_a_cancelled_task_leaves_the_queue_and_the_next_is_served(concurrency):
     async def main():
-        limiter = ConcurrencyLimiter(1)
+        limiter = concurrency(1)
         held = limiter.acquire()
         first, second, third = await begun(*(limiter.acquire_async() for _ in range(3)))
         first.cancel()
@@ -164,9 +162,9 @@ def test_p6_a_cancelled_task_leaves_the_queue_and_the_next_is_served():
 
 
 @pytest.mark.parametrize("later", [0, 1, 2])
-def test_l2_a_grant_that_loses_to_the_cancel_goes_to_the_next(later):
+def test_l2_a_grant_that_loses_to_the_cancel_goes_to_the_next(later, concurrency):
     async def main():
-        limiter = ConcurrencyLimiter(1)
+        limiter = concurrency(1)
         held = limiter.acquire()
         b, c = await begun(limiter.acquire_async(), limiter.acquire_async())
         held.release()
@@ -185,9 +183,9 @@ def test_l2_a_grant_that_loses_to_the_cancel_goes_to_the_next(later):
     asyncio.run(main())
 
 
-def test_l2_tokens_that_lose_to_the_cancel_come_back_as_a_refund_would(clock):
+def test_l2_tokens_that_lose_to_the_cancel_come_back_as_a_refund_would(clock, rate):
     async def main():
-        limiter = RateLimiter("10/s burst 10", clock=clock)
+        limiter = rate("10/s burst 10", clock=clock)
         limiter.acquire(10)
         [task] = await begun(limiter.acquire_async(5))
         clock.advance(0.5)
@@ -209,13 +207,12 @@ def test_l2_tokens_that_lose_to_the_cancel_come_back_as_a_refund_would(clock):
     asyncio.run(main())
 
 
-def test_a_timeout_of_the_limiter_tells_how_it_stood():
+def test_a_timeout_of_the_limiter_tells_how_it_stood(concurrency, whose):
     async def main():
-        limiter = ConcurrencyLimiter(1)
+        limiter = concurrency(1)
         async with limiter:
-            with pytest.raises(
-                TimedOut, match=r"^timed out: 1 permit asked, limit 1, 1 in flight, 0 waiting"
-            ) as raised:
+            text = rf"^timed out: 1 permit asked{whose}, limit 1, 1 in flight, 0 waiting"
+            with pytest.raises(TimedOut, match=text) as raised:
                 await limiter.acquire_async(timeout=0.01)
             assert (raised.value.timeout, raised.value.in_flight) == (0.01, 1)
             assert 0.01 <= raised.value.elapsed < 1
@@ -226,9 +223,9 @@ def test_a_timeout_of_the_limiter_tells_how_it_stood():
     asyncio.run(main())
 
 
-def test_a_timeout_of_asyncio_cancels_the_wait():
+def test_a_timeout_of_asyncio_cancels_the_wait(concurrency):
     async def main():
-        limiter = ConcurrencyLimiter(1)
+        limiter = concurrency(1)
         async with limiter:
             with pytest.raises(asyncio.TimeoutError):
                 await asyncio.wait_for(limiter.acquire_async(), 0.01)
@@ -238,9 +235,9 @@ def test_a_timeout_of_asyncio_cancels_the_wait():
     asyncio.run(main())
 
 
-def test_a_timeout_runs_by_the_limiters_clock(clock):
+def test_a_timeout_runs_by_the_limiters_clock(clock, concurrency):
     async def main():
-        limiter = ConcurrencyLimiter(1, clock=clock)
+        limiter = concurrency(1, clock=clock)
         async with limiter:
             [task] = await begun(limiter.acquire_async(timeout=5))
             clock.advance(4.999)
@@ -253,9 +250,9 @@ def test_a_timeout_runs_by_the_limiters_clock(clock):
     asyncio.run(main())
 
 
-def test_p17_a_wait_that_would_outlast_its_timeout_does_not_begin(clock):
+def test_p17_a_wait_that_would_outlast_its_timeout_does_not_begin(clock, rate):
     async def main():
-        limiter = RateLimiter("1/s", clock=clock)
+        limiter = rate("1/s", clock=clock)
         await limiter.acquire_async()
         with pytest.raises(TimedOut):
             await limiter.acquire_async(timeout=0.999)
@@ -266,9 +263,9 @@ def test_p17_a_wait_that_would_outlast_its_timeout_does_not_begin(clock):
     asyncio.run(main())
 
 
-def test_each_refusal_is_raised_where_it_is_awaited():
+def test_each_refusal_is_raised_where_it_is_awaited(concurrency):
     async def main():
-        limiter = ConcurrencyLimiter(2, max_waiters=1)
+        limiter = concurrency(2, max_waiters=1)
         with pytest.raises(ExceedsCapacity):
             await limiter.acquire_async(3)
         async with limiter, limiter:
@@ -292,16 +289,16 @@ def test_each_refusal_is_raised_where_it_is_awaited():
 
 
 @pytest.mark.parametrize("timeout", [-1, math.nan, True, "1"])
-def test_a_wrong_argument_is_named_when_it_is_called(limiter, timeout):
+def test_a_wrong_argument_is_named_when_it_is_called(waitable, timeout):
     with pytest.raises((ConfigError, TypeError), match=r"^timeout: got "):
-        limiter.acquire_async(timeout=timeout)
+        waitable.acquire_async(timeout=timeout)
     with pytest.raises((ConfigError, TypeError), match=r"^(cost|permits): got "):
-        limiter.acquire_async(0)
+        waitable.acquire_async(0)
 
 
-def test_a_block_holds_one_permit_and_yields_it():
+def test_a_block_holds_one_permit_and_yields_it(concurrency):
     async def main():
-        limiter = ConcurrencyLimiter(2)
+        limiter = concurrency(2)
         async with limiter as outer, limiter as inner:
             assert isinstance(outer, Permit)
             assert outer is not inner
@@ -368,8 +365,8 @@ def test_an_exit_stack_gives_back_what_it_took():
     asyncio.run(main())
 
 
-def test_a_rate_limiter_in_a_block_waits_at_its_beginning(clock):
-    limiter = RateLimiter("1/s", clock=clock)
+def test_a_rate_limiter_in_a_block_waits_at_its_beginning(clock, rate):
+    limiter = rate("1/s", clock=clock)
 
     async def block():
         async with limiter as nothing:
@@ -385,13 +382,13 @@ def test_a_rate_limiter_in_a_block_waits_at_its_beginning(clock):
     asyncio.run(main())
 
 
-def test_a_block_that_is_cancelled_while_it_waits_was_never_entered():
+def test_a_block_that_is_cancelled_while_it_waits_was_never_entered(concurrency):
     async def block(limiter):
         async with limiter:
             pytest.fail("entered")
 
     async def main():
-        limiter = ConcurrencyLimiter(1)
+        limiter = concurrency(1)
         async with limiter:
             [task] = await begun(block(limiter))
             task.cancel()
@@ -402,8 +399,8 @@ def test_a_block_that_is_cancelled_while_it_waits_was_never_entered():
     asyncio.run(main())
 
 
-def test_a_permit_that_a_thread_releases_goes_to_a_task_at_once():
-    limiter = ConcurrencyLimiter(1)
+def test_a_permit_that_a_thread_releases_goes_to_a_task_at_once(concurrency):
+    limiter = concurrency(1)
     held = limiter.acquire()
 
     async def main():
@@ -416,8 +413,10 @@ def test_a_permit_that_a_thread_releases_goes_to_a_task_at_once():
 
 
 @pytest.mark.parametrize("somebody_comes", [True, False])
-def test_l3_a_loop_that_is_closed_while_tasks_wait_prints_nothing_and_passes_permits_on(capfd, somebody_comes):
-    limiter = ConcurrencyLimiter(1)
+def test_l3_a_loop_that_is_closed_while_tasks_wait_prints_nothing_and_passes_permits_on(
+    capfd, somebody_comes, concurrency
+):
+    limiter = concurrency(1)
     held = limiter.acquire()
     loop = asyncio.new_event_loop()
     tasks = [loop.create_task(limiter.acquire_async()) for _ in range(3)]
@@ -436,8 +435,8 @@ def test_l3_a_loop_that_is_closed_while_tasks_wait_prints_nothing_and_passes_per
         task._log_destroy_pending = False
 
 
-def test_l3_tokens_are_passed_on_by_who_comes_next():
-    limiter = RateLimiter("50/s burst 1")
+def test_l3_tokens_are_passed_on_by_who_comes_next(rate):
+    limiter = rate("50/s burst 1")
     limiter.acquire()
     loop = asyncio.new_event_loop()
     task = loop.create_task(limiter.acquire_async())
@@ -449,8 +448,8 @@ def test_l3_tokens_are_passed_on_by_who_comes_next():
     task._log_destroy_pending = False
 
 
-def test_l3_tasks_that_asyncio_run_cancels_leave():
-    limiter = ConcurrencyLimiter(1)
+def test_l3_tasks_that_asyncio_run_cancels_leave(concurrency):
+    limiter = concurrency(1)
 
     async def main():
         await begun(limiter.acquire_async(), limiter.acquire_async())
@@ -460,22 +459,22 @@ def test_l3_tasks_that_asyncio_run_cancels_leave():
         assert limiter.waiting == 0
 
 
-def test_a_closed_loop_is_collected_with_its_tasks_and_their_limiter():
-    limiter = ConcurrencyLimiter(1)
+def test_a_closed_loop_is_collected_with_its_tasks_and_their_limiter(concurrency):
+    limiter = concurrency(1)
     held = limiter.acquire()
     loop = asyncio.new_event_loop()
     task = loop.create_task(limiter.acquire_async())
     task._log_destroy_pending = False
     loop.run_until_complete(steps())
     loop.close()
-    gone = weakref.ref(limiter)
+    gone = weakref.ref(getattr(limiter, "keyed", limiter))
     del limiter, loop, task
     gc.collect()
     assert gone() is None
     held.release()
 
 
-def test_a_task_that_nobody_keeps_is_kept_by_the_limiter():
+def test_a_task_that_nobody_keeps_is_kept_by_the_limiter(concurrency):
     done = []
 
     async def work(limiter):
@@ -483,7 +482,7 @@ def test_a_task_that_nobody_keeps_is_kept_by_the_limiter():
             done.append(True)
 
     async def main():
-        limiter = ConcurrencyLimiter(1)
+        limiter = concurrency(1)
         async with limiter:
             asyncio.get_running_loop().create_task(work(limiter))
             await steps()
@@ -495,8 +494,8 @@ def test_a_task_that_nobody_keeps_is_kept_by_the_limiter():
     asyncio.run(main())
 
 
-def test_l4_a_thousand_tasks_that_wait_do_not_hold_the_loop_up():
-    limiter = ConcurrencyLimiter(1)
+def test_l4_a_thousand_tasks_that_wait_do_not_hold_the_loop_up(concurrency):
+    limiter = concurrency(1)
 
     async def work():
         async with limiter:
@@ -524,8 +523,8 @@ def test_l4_a_thousand_tasks_that_wait_do_not_hold_the_loop_up():
     assert min(asyncio.run(main())[-1] for _ in range(3)) < 0.06
 
 
-def test_p18_five_thousand_tasks_wait_without_a_timer_each(clock):
-    limiter = ConcurrencyLimiter(1)
+def test_p18_five_thousand_tasks_wait_without_a_timer_each(rate, concurrency):
+    limiter = concurrency(1)
 
     async def main():
         loop = asyncio.get_running_loop()
@@ -539,19 +538,19 @@ def test_p18_five_thousand_tasks_wait_without_a_timer_each(clock):
         assert timers == []
 
     asyncio.run(main())
-    rate = RateLimiter("5000/s burst 1")
+    tokens = rate("5000/s burst 1")
 
-    async def tokens():
-        await asyncio.gather(*(rate.acquire_async() for _ in range(500)))
+    async def wait_for_tokens():
+        await asyncio.gather(*(tokens.acquire_async() for _ in range(500)))
 
     began = time.monotonic()
-    asyncio.run(tokens())
+    asyncio.run(wait_for_tokens())
     assert 0.0998 <= time.monotonic() - began < 2
 
 
-def test_l11_what_runs_after_a_wait_has_its_own_context():
+def test_l11_what_runs_after_a_wait_has_its_own_context(concurrency):
     request = contextvars.ContextVar("request")
-    limiter = ConcurrencyLimiter(1)
+    limiter = concurrency(1)
 
     async def work(name):
         request.set(name)
@@ -571,21 +570,21 @@ def test_l11_what_runs_after_a_wait_has_its_own_context():
     asyncio.run(main())
 
 
-def test_only_a_wait_needs_a_loop(limiter):
-    taken = limiter.acquire_async()
+def test_only_a_wait_needs_a_loop(waitable):
+    taken = waitable.acquire_async()
     with pytest.raises(StopIteration) as stopped:
         taken.send(None)
-    coroutine = limiter.acquire_async()
+    coroutine = waitable.acquire_async()
     with pytest.raises(RuntimeError, match="no running event loop"):
         coroutine.send(None)
-    assert limiter.waiting == 0
+    assert waitable.waiting == 0
     if stopped.value.value is not None:
         stopped.value.value.release()
 
 
-def test_a_coroutine_that_is_closed_leaves_the_queue():
+def test_a_coroutine_that_is_closed_leaves_the_queue(concurrency):
     async def main():
-        limiter = ConcurrencyLimiter(1)
+        limiter = concurrency(1)
         async with limiter:
             coroutine = limiter.acquire_async()
             coroutine.send(None)

@@ -5,7 +5,6 @@ import threading
 import time
 
 import pytest
-from tidegate import ConcurrencyLimiter, RateLimiter
 from waiters import until
 
 
@@ -33,8 +32,8 @@ def interrupted(limiter, wait):
     return noticed
 
 
-def test_ctrl_c_ends_a_wait_for_permits_soon_and_takes_nothing(timeout):
-    limiter = ConcurrencyLimiter(1)
+def test_ctrl_c_ends_a_wait_for_permits_soon_and_takes_nothing(timeout, concurrency):
+    limiter = concurrency(1)
     with limiter:
         assert min(interrupted(limiter, lambda: limiter.acquire(timeout=timeout)) for _ in range(3)) < 0.1
         assert (limiter.waiting, limiter.in_flight) == (0, 1)
@@ -42,8 +41,8 @@ def test_ctrl_c_ends_a_wait_for_permits_soon_and_takes_nothing(timeout):
     assert limiter.in_flight == 0
 
 
-def test_ctrl_c_ends_a_wait_for_tokens_soon_and_takes_nothing(clock, timeout):
-    limiter = RateLimiter("1/min", clock=clock)
+def test_ctrl_c_ends_a_wait_for_tokens_soon_and_takes_nothing(clock, timeout, rate):
+    limiter = rate("1/min", clock=clock)
     limiter.acquire()
     timeout = timeout and 60 + timeout
     assert min(interrupted(limiter, lambda: limiter.acquire(timeout=timeout)) for _ in range(3)) < 0.1
@@ -52,8 +51,8 @@ def test_ctrl_c_ends_a_wait_for_tokens_soon_and_takes_nothing(clock, timeout):
     assert limiter.try_acquire()
 
 
-def test_ctrl_c_ends_a_block_before_it_begins():
-    limiter = ConcurrencyLimiter(1)
+def test_ctrl_c_ends_a_block_before_it_begins(concurrency):
+    limiter = concurrency(1)
 
     def block():
         with limiter:
@@ -65,8 +64,8 @@ def test_ctrl_c_ends_a_block_before_it_begins():
     assert limiter.in_flight == 0
 
 
-def test_a_handler_that_returns_does_not_end_the_wait():
-    limiter = ConcurrencyLimiter(1)
+def test_a_handler_that_returns_does_not_end_the_wait(concurrency):
+    limiter = concurrency(1)
     held, handled = limiter.acquire(), threading.Event()
     before = signal.signal(signal.SIGUSR1, lambda *_: handled.set())
     try:

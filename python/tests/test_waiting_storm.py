@@ -6,28 +6,47 @@ import random
 import threading
 import tracemalloc
 
-from tidegate import ConcurrencyLimiter, Refused, TimedOut
+import pytest
+from one_key import OneKey
+from tidegate import ConcurrencyLimiter, KeyedConcurrencyLimiter, Refused, TimedOut
 
 ROUNDS = 20_000
 THREADS = 8
 TASKS = 100
 
 
-def settled(limiter, limit):
-    limiter.limit = limit
-    assert (limiter.in_flight, limiter.waiting, limiter.available) == (0, 0, limit)
-    stats = limiter.stats()
+@pytest.fixture
+def lenders(keyed):
+    """Makes what lends permits: a limiter, or several keys of one."""
+
+    def make(limit, **options):
+        if not keyed:
+            return [ConcurrencyLimiter(limit, **options)]
+        limiter = KeyedConcurrencyLimiter(limit, max_keys=100, **options)
+        return [OneKey(limiter, f"key {number}") for number in range(5)]
+
+    return make
+
+
+def settled(lenders, limit):
+    for lender in lenders:
+        lender.limit = limit
+        assert (lender.in_flight, lender.waiting, lender.available) == (0, 0, limit)
+    stats = lenders[0].stats()
+    assert (stats.in_flight, stats.waiting) == (0, 0)
     assert stats.allowed == stats.released_ok + stats.released_failed
     assert stats.allowed > 0
+    return stats
 
 
-def test_a_storm_of_threads():
-    limiter, failed = ConcurrencyLimiter(4, max_waiters=6), []
+def test_a_storm_of_threads(lenders):
+    limiters, failed = lenders(4, max_waiters=6), []
 
     def run(seed):
         dice = random.Random(seed)
         try:
             for _ in range(ROUNDS // THREADS):
+                limiter = dice.choice(limiters)
                 try:
                     with limiter.acquire(dice.randint(1, 4), timeout=dice.choice([0, 1e-5, 1e-4, 1e-3, 20])) as permit:
                         assert limiter.in_flight >= 1
@@ -47,13 +66,14 @@ def test_a_storm_of_threads():
     for thread in threads:
         thread.join()
     assert failed == []
-    settled(limiter, 4)
+    settled(limiters, 4)
 
 
-def test_a_storm_of_tasks():
-    limiter = ConcurrencyLimiter(4, max_waiters=60)
+def test_a_storm_of_tasks(lenders):
+    limiters = lenders(4, max_waiters=60)
 
     async def one(dice):
+        limiter = dice.choice(limiters)
         try:
             with await limiter.acquire_async(dice.randint(1, 4), timeout=dice.choice([0, 1e-4, 1e-3, None])):
                 if dice.random() < 0.7:
@@ -70,31 +90,31 @@ def test_a_storm_of_tasks():
             if dice.random() < 0.3:
                 task.cancel()
             if dice.random() < 0.02:
-                limiter.limit = dice.randint(0, 5)
-                limiter.limit = 4
+                limiters[0].limit = dice.randint(0, 5)
+                limiters[0].limit = 4
             await asyncio.wait([task])
 
     async def main():
         await asyncio.gather(*map(run, range(TASKS)))
 
     asyncio.run(main())
-    settled(limiter, 4)
-    assert limiter.stats().cancelled > 0
-    assert limiter.stats().timed_out > 0
+    stats = settled(limiters, 4)
+    assert stats.cancelled > 0
+    assert stats.timed_out > 0
 
 
-def test_a_storm_of_threads_and_of_tasks_on_several_loops():
-    limiter, failed = ConcurrencyLimiter(2), []
+def test_a_storm_of_threads_and_of_tasks_on_several_loops(lenders):
+    limiters, failed = lenders(2), []
 
     def run_thread(seed):
         dice = random.Random(seed)
         for _ in range(ROUNDS // 20):
             with contextlib.suppress(TimedOut):
-                limiter.acquire(dice.randint(1, 2), timeout=dice.choice([0, 1e-4, 20])).release()
+                dice.choice(limiters).acquire(dice.randint(1, 2), timeout=dice.choice([0, 1e-4, 20])).release()
 
     async def worker(dice):
         for _ in range(ROUNDS // 200):
-            task = asyncio.create_task(limiter.acquire_async(dice.randint(1, 2)))
+            task = asyncio.create_task(dice.choice(limiters).acquire_async(dice.randint(1, 2)))
             await asyncio.sleep(dice.choice([0, 0, 1e-4]))
             if dice.random() < 0.3:
                 task.cancel()
@@ -118,17 +138,17 @@ def test_a_storm_of_threads_and_of_tasks_on_several_loops():
     for thread in threads:
         thread.join()
     assert failed == []
-    settled(limiter, 2)
+    settled(limiters, 2)
 
 
-def test_p12_waits_that_are_begun_and_cancelled_leave_nothing_behind():
-    limiter = ConcurrencyLimiter(1)
+def test_p12_waits_that_are_begun_and_cancelled_leave_nothing_behind(lenders):
+    limiters = lenders(1)
 
     async def waits(number):
         for _ in range(number // 100):
-            tasks = [asyncio.create_task(limiter.acquire_async()) for _ in range(100)]
+            tasks = [asyncio.create_task(limiters[each % len(limiters)].acquire_async()) for each in range(100)]
             await asyncio.sleep(0)
-            assert limiter.waiting == 100
+            assert sum(limiter.waiting for limiter in limiters) == 100
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
@@ -143,6 +163,8 @@ def test_p12_waits_that_are_begun_and_cancelled_leave_nothing_behind():
         tracemalloc.stop()
         assert grown < 50_000
 
-    with limiter:
-        asyncio.run(main())
-    settled(limiter, 1)
+    held = [limiter.acquire() for limiter in limiters]
+    asyncio.run(main())
+    for permit in held:
+        permit.release()
+    settled(limiters, 1)

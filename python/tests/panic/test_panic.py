@@ -77,8 +77,14 @@ def test_the_build_with_the_door_is_the_one_that_is_tested():
         f"KeyedRateLimiter('5/s').decide, 'ann', {COST}",
         f"KeyedRateLimiter('5/s').peek, 'ann', {COST}",
         f"KeyedRateLimiter('5/s').guard(key='ann', cost={COST})(print)",
+        f"KeyedRateLimiter('5/s').guard(key='ann', cost={COST}, timeout=1)(print)",
+        f"KeyedRateLimiter('5/s').acquire, 'ann', {COST}",
+        f"asyncio.run, KeyedRateLimiter('5/s').acquire_async('ann', {COST})",
         f"KeyedConcurrencyLimiter(5).try_acquire, 'ann', {COST}",
         f"KeyedConcurrencyLimiter(5).guard(key='ann', permits={COST})(print)",
+        f"KeyedConcurrencyLimiter(5).guard(key='ann', permits={COST}, timeout=1)(print)",
+        f"KeyedConcurrencyLimiter(5).acquire, 'ann', {COST}",
+        f"asyncio.run, KeyedConcurrencyLimiter(5).acquire_async('ann', {COST})",
     ],
 )
 def test_every_entry_turns_a_panic_into_an_internal_error(call):
