@@ -86,7 +86,12 @@ jint hand_over_decision(JNIEnv *env, int32_t status, const tidegate_decision *de
 /* The order of the numbers that a permit is in Java: ConcurrencyLimiter. */
 enum { PERMIT_LIMITER_ID, PERMIT_COUNT, PERMIT_ACQUIRED_AT_NS, PERMIT_PROCESS, PERMIT_FIGURES };
 
+/* The order of the numbers that a permit of a key is in Java; how many it holds is where it is in every permit. */
+enum { KEYED_PERMIT_LIMITER_ID, KEYED_PERMIT_COUNT, KEYED_PERMIT_KEY, KEYED_PERMIT_KEY_REST };
+
 void permit_to_figures(const tidegate_permit *permit, jlong figures[PERMIT_FIGURES]);
+
+void keyed_permit_to_figures(const tidegate_keyed_permit *permit, jlong figures[PERMIT_FIGURES]);
 
 /* The order of the numbers that a wait is in Java: Wait. */
 enum { WAIT_NUMBER, WAIT_TICKET, WAIT_FIGURES };
@@ -94,8 +99,12 @@ enum { WAIT_NUMBER, WAIT_TICKET, WAIT_FIGURES };
 /* A number for the wait that this thread may be about to begin, which no other has: the user data of its callback. */
 uintptr_t next_wait(void);
 
-/* The callback of all waits: keeps what it is told until Java fetches it. */
+/* The callbacks of all waits: they keep what they are told until Java fetches it. */
 void keep_event(void *wait, int32_t status, const tidegate_permit *permit);
+void keep_keyed_event(void *wait, int32_t status, const tidegate_keyed_permit *permit);
+
+/* Hands to Java after how long to poll again; returns the call's status as answer() does. */
+jint hand_over_wake_after(JNIEnv *env, int32_t status, uint64_t wake_after_ns, jlongArray wake_after_out);
 
 /* Hands the wait to Java if the call began one; returns the call's status as answer() does. */
 jint hand_over_wait(JNIEnv *env, int32_t status, uint64_t ticket, jlongArray wait_out);

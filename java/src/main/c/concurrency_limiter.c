@@ -68,9 +68,7 @@ static jint poll(JNIEnv *env, jobject self, jlong address, jlong ticket, jlongAr
     (void)self;
     uint64_t wake_after_ns = TIDEGATE_NEVER_NS;
     int32_t status = tidegate_concurrency_limiter_poll(at(address), (uint64_t)ticket, &wake_after_ns);
-    const jlong wake_after = figure(wake_after_ns);
-    (*env)->SetLongArrayRegion(env, wake_after_out, 0, 1, &wake_after);
-    return answer(status);
+    return hand_over_wake_after(env, status, wake_after_ns, wake_after_out);
 }
 
 static jint cancel(JNIEnv *env, jobject self, jlong address, jlong ticket) {

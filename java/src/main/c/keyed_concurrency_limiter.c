@@ -2,22 +2,21 @@
 
 #include "border.h"
 
-/* The order of the numbers that a permit is in Java; how many permits it holds is where it is in every permit. */
-enum { FIGURE_LIMITER_ID, FIGURE_PERMITS, FIGURE_KEY_HASH, FIGURE_KEY_HASH_REST, KEYED_PERMIT_FIGURES };
-
 static const tidegate_keyed_concurrency_limiter *at(jlong address) {
     return (const tidegate_keyed_concurrency_limiter *)(intptr_t)address;
 }
 
-static jint create(JNIEnv *env, jclass self, jlong limit, jlong max_keys, jboolean track_hold_time, jlong clock,
-                   jlongArray created, jbyteArray error) {
+static jint create(JNIEnv *env, jclass self, jlong limit, jlong max_keys, jlong max_waiters, jboolean track_hold_time,
+                   jlong clock, jlongArray created, jbyteArray error) {
     (void)self;
     const tidegate_keyed_concurrency_limiter_options options = {
         .struct_size = sizeof options,
         .flags = (limit == 0 ? TIDEGATE_CONCURRENCY_LIMIT_ZERO : 0) |
-                 (track_hold_time ? TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME : 0),
+                 (track_hold_time ? TIDEGATE_CONCURRENCY_TRACK_HOLD_TIME : 0) |
+                 (max_waiters == 0 ? TIDEGATE_CONCURRENCY_NO_WAITERS : 0),
         .limit = (uint64_t)limit,
         .max_keys = (uint64_t)max_keys,
+        .max_waiters = (uint64_t)max_waiters,
         .clock = (const tidegate_clock *)(intptr_t)clock,
     };
     tidegate_keyed_concurrency_limiter *limiter = NULL;
@@ -32,6 +31,15 @@ static void free_limiter(JNIEnv *env, jclass self, jlong address) {
     tidegate_keyed_concurrency_limiter_free((tidegate_keyed_concurrency_limiter *)(intptr_t)address);
 }
 
+static void hand_over_permit(JNIEnv *env, int32_t status, const tidegate_keyed_permit *permit,
+                             jlongArray figures_out) {
+    if (status == TIDEGATE_ALLOWED) {
+        jlong figures[PERMIT_FIGURES];
+        keyed_permit_to_figures(permit, figures);
+        (*env)->SetLongArrayRegion(env, figures_out, 0, PERMIT_FIGURES, figures);
+    }
+}
+
 static jint try_acquire(JNIEnv *env, jobject self, jlong address, jbyteArray name, jlong permits,
                         jlongArray figures_out) {
     (void)self;
@@ -43,34 +51,76 @@ static jint try_acquire(JNIEnv *env, jobject self, jlong address, jbyteArray nam
     int32_t status = tidegate_keyed_concurrency_limiter_try_acquire(at(address), key.data, key.size, (uint64_t)permits,
                                                                     &permit);
     drop_key(env, name, &key);
-    if (status == TIDEGATE_ALLOWED) {
-        const jlong figures[KEYED_PERMIT_FIGURES] = {
-            [FIGURE_LIMITER_ID] = (jlong)permit.limiter_id,
-            [FIGURE_PERMITS] = (jlong)permit.permits,
-            [FIGURE_KEY_HASH] = (jlong)permit.key_hash[0],
-            [FIGURE_KEY_HASH_REST] = (jlong)permit.key_hash[1],
-        };
-        (*env)->SetLongArrayRegion(env, figures_out, 0, KEYED_PERMIT_FIGURES, figures);
-    }
+    hand_over_permit(env, status, &permit, figures_out);
     return status;
+}
+
+/* `figures_out` receives the permit, or the wait that was begun. */
+static jint acquire(JNIEnv *env, jobject self, jlong address, jbyteArray name, jlong permits, jlong timeout_ns,
+                    jlongArray figures_out) {
+    (void)self;
+    key key;
+    if (!take_key(env, name, &key)) {
+        return answer(TIDEGATE_ERROR_MEMORY);
+    }
+    tidegate_keyed_permit permit;
+    uint64_t ticket = 0;
+    uint64_t wake_after_ns = 0;
+    int32_t status = tidegate_keyed_concurrency_limiter_acquire_async(
+        at(address), key.data, key.size, (uint64_t)permits, (uint64_t)timeout_ns, keep_keyed_event,
+        (void *)next_wait(), &permit, &ticket, &wake_after_ns);
+    drop_key(env, name, &key);
+    hand_over_permit(env, status, &permit, figures_out);
+    return hand_over_wait(env, status, ticket, figures_out);
+}
+
+static jint poll(JNIEnv *env, jobject self, jlong address, jlong ticket, jlongArray wake_after_out) {
+    (void)self;
+    uint64_t wake_after_ns = TIDEGATE_NEVER_NS;
+    int32_t status = tidegate_keyed_concurrency_limiter_poll(at(address), (uint64_t)ticket, &wake_after_ns);
+    return hand_over_wake_after(env, status, wake_after_ns, wake_after_out);
+}
+
+static jint cancel(JNIEnv *env, jobject self, jlong address, jlong ticket) {
+    (void)env;
+    (void)self;
+    return answer(tidegate_keyed_concurrency_limiter_cancel(at(address), (uint64_t)ticket));
+}
+
+static jint close_limiter(JNIEnv *env, jobject self, jlong address) {
+    (void)env;
+    (void)self;
+    return answer(tidegate_keyed_concurrency_limiter_close(at(address)));
+}
+
+static jint waiting(JNIEnv *env, jobject self, jlong address, jbyteArray name, jlongArray waiting_out) {
+    (void)self;
+    key key;
+    if (!take_key(env, name, &key)) {
+        return TIDEGATE_ERROR_MEMORY;
+    }
+    uint64_t waiting = 0;
+    int32_t status = tidegate_keyed_concurrency_limiter_waiting(at(address), key.data, key.size, &waiting);
+    drop_key(env, name, &key);
+    return hand_over(env, status, figure(waiting), waiting_out);
 }
 
 static jint release(JNIEnv *env, jobject self, jlong address, jlongArray held, jboolean ok) {
     (void)self;
-    jlong figures[KEYED_PERMIT_FIGURES];
-    (*env)->GetLongArrayRegion(env, held, 0, KEYED_PERMIT_FIGURES, figures);
+    jlong figures[PERMIT_FIGURES];
+    (*env)->GetLongArrayRegion(env, held, 0, PERMIT_FIGURES, figures);
     tidegate_keyed_permit permit = {
-        .limiter_id = (uint64_t)figures[FIGURE_LIMITER_ID],
-        .permits = (uint64_t)figures[FIGURE_PERMITS],
-        .key_hash = {(uint64_t)figures[FIGURE_KEY_HASH], (uint64_t)figures[FIGURE_KEY_HASH_REST]},
+        .limiter_id = (uint64_t)figures[KEYED_PERMIT_LIMITER_ID],
+        .permits = (uint64_t)figures[KEYED_PERMIT_COUNT],
+        .key_hash = {(uint64_t)figures[KEYED_PERMIT_KEY], (uint64_t)figures[KEYED_PERMIT_KEY_REST]},
     };
-    return tidegate_keyed_concurrency_limiter_release(at(address), &permit, ok);
+    return answer(tidegate_keyed_concurrency_limiter_release(at(address), &permit, ok));
 }
 
 static jint set_limit(JNIEnv *env, jobject self, jlong address, jlong limit) {
     (void)env;
     (void)self;
-    return tidegate_keyed_concurrency_limiter_set_limit(at(address), (uint64_t)limit);
+    return answer(tidegate_keyed_concurrency_limiter_set_limit(at(address), (uint64_t)limit));
 }
 
 static jint limit(JNIEnv *env, jobject self, jlong address, jlongArray limit_out) {
@@ -112,9 +162,14 @@ static jint stats(JNIEnv *env, jobject self, jlong address, jlongArray figures_o
 }
 
 static const JNINativeMethod KEYED_CONCURRENCY_LIMITER[] = {
-    {"create0", "(JJZJ[J[B)I", (void *)create},
+    {"create0", "(JJJZJ[J[B)I", (void *)create},
     {"free0", "(J)V", (void *)free_limiter},
     {"tryAcquire0", "(J[BJ[J)I", (void *)try_acquire},
+    {"acquire0", "(J[BJJ[J)I", (void *)acquire},
+    {"poll0", "(JJ[J)I", (void *)poll},
+    {"cancel0", "(JJ)I", (void *)cancel},
+    {"close0", "(J)I", (void *)close_limiter},
+    {"waiting0", "(J[B[J)I", (void *)waiting},
     {"release0", "(J[JZ)I", (void *)release},
     {"setLimit0", "(JJ)I", (void *)set_limit},
     {"limit0", "(J[J)I", (void *)limit},

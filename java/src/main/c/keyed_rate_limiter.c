@@ -18,7 +18,7 @@ static const tidegate_keyed_rate_limiter *at(jlong address) {
 }
 
 static jint create(JNIEnv *env, jclass self, jlongArray parts, jlong max_keys, jint when_full,
-                   jint track_denied, jlong clock, jlongArray created, jbyteArray error) {
+                   jint track_denied, jlong max_waiters, jlong clock, jlongArray created, jbyteArray error) {
     (void)self;
     size_t count = 0;
     tidegate_quota *quotas = take_quotas(env, parts, &count);
@@ -27,9 +27,11 @@ static jint create(JNIEnv *env, jclass self, jlongArray parts, jlong max_keys, j
     }
     const tidegate_keyed_rate_limiter_options options = {
         .struct_size = sizeof options,
+        .flags = max_waiters == 0 ? TIDEGATE_RATE_NO_WAITERS : 0,
         .max_keys = (uint64_t)max_keys,
         .when_full = (uint32_t)when_full,
         .track_denied = (uint32_t)track_denied,
+        .max_waiters = (uint64_t)max_waiters,
         .clock = (const tidegate_clock *)(intptr_t)clock,
     };
     tidegate_keyed_rate_limiter *limiter = NULL;
@@ -103,6 +105,48 @@ static jint try_acquire_many(JNIEnv *env, jobject self, jlong address, jbyteArra
     return status;
 }
 
+/* `wait_out` receives the wait if one was begun. */
+static jint acquire(JNIEnv *env, jobject self, jlong address, jbyteArray name, jlong cost, jlong timeout_ns,
+                    jlongArray wait_out) {
+    (void)self;
+    key key;
+    if (!take_key(env, name, &key)) {
+        return answer(TIDEGATE_ERROR_MEMORY);
+    }
+    uint64_t ticket = 0;
+    uint64_t wake_after_ns = 0;
+    int32_t status = tidegate_keyed_rate_limiter_acquire_async(at(address), key.data, key.size, (uint64_t)cost,
+                                                               (uint64_t)timeout_ns, keep_event, (void *)next_wait(),
+                                                               &ticket, &wake_after_ns);
+    drop_key(env, name, &key);
+    return hand_over_wait(env, status, ticket, wait_out);
+}
+
+static jint poll(JNIEnv *env, jobject self, jlong address, jlong ticket, jlongArray wake_after_out) {
+    (void)self;
+    uint64_t wake_after_ns = TIDEGATE_NEVER_NS;
+    int32_t status = tidegate_keyed_rate_limiter_poll(at(address), (uint64_t)ticket, &wake_after_ns);
+    return hand_over_wake_after(env, status, wake_after_ns, wake_after_out);
+}
+
+static jint cancel(JNIEnv *env, jobject self, jlong address, jlong ticket) {
+    (void)env;
+    (void)self;
+    return answer(tidegate_keyed_rate_limiter_cancel(at(address), (uint64_t)ticket));
+}
+
+static jint waiting(JNIEnv *env, jobject self, jlong address, jbyteArray name, jlongArray waiting_out) {
+    (void)self;
+    key key;
+    if (!take_key(env, name, &key)) {
+        return TIDEGATE_ERROR_MEMORY;
+    }
+    uint64_t waiting = 0;
+    int32_t status = tidegate_keyed_rate_limiter_waiting(at(address), key.data, key.size, &waiting);
+    drop_key(env, name, &key);
+    return hand_over(env, status, figure(waiting), waiting_out);
+}
+
 static jint decide(JNIEnv *env, jobject self, jlong address, jbyteArray name, jlong cost, jlongArray figures_out) {
     (void)self;
     key key;
@@ -144,7 +188,7 @@ static jint refund(JNIEnv *env, jobject self, jlong address, jbyteArray name, jl
     };
     int32_t status = tidegate_keyed_rate_limiter_refund(at(address), key.data, key.size, &decision);
     drop_key(env, name, &key);
-    return status;
+    return answer(status);
 }
 
 static jint reset(JNIEnv *env, jobject self, jlong address, jbyteArray name) {
@@ -155,7 +199,7 @@ static jint reset(JNIEnv *env, jobject self, jlong address, jbyteArray name) {
     }
     int32_t status = tidegate_keyed_rate_limiter_reset(at(address), key.data, key.size);
     drop_key(env, name, &key);
-    return status;
+    return answer(status);
 }
 
 static jint set_quota(JNIEnv *env, jobject self, jlong address, jbyteArray name, jlongArray parts, jbyteArray error) {
@@ -172,7 +216,7 @@ static jint set_quota(JNIEnv *env, jobject self, jlong address, jbyteArray name,
                                                            sizeof message);
     drop_key(env, name, &key);
     free(quotas);
-    return hand_over_error(env, status, message, error);
+    return answer(hand_over_error(env, status, message, error));
 }
 
 static jint clear_quota(JNIEnv *env, jobject self, jlong address, jbyteArray name) {
@@ -183,7 +227,7 @@ static jint clear_quota(JNIEnv *env, jobject self, jlong address, jbyteArray nam
     }
     int32_t status = tidegate_keyed_rate_limiter_clear_quota(at(address), key.data, key.size);
     drop_key(env, name, &key);
-    return status;
+    return answer(status);
 }
 
 /* `names_out` has TIDEGATE_DENIED_KEY_SIZE bytes for each of `most` keys. */
@@ -220,7 +264,7 @@ static jint reconfigure(JNIEnv *env, jobject self, jlong address, jlongArray par
     char message[ERROR_SIZE] = "";
     int32_t status = tidegate_keyed_rate_limiter_reconfigure(at(address), quotas, count, message, sizeof message);
     free(quotas);
-    return hand_over_error(env, status, message, error);
+    return answer(hand_over_error(env, status, message, error));
 }
 
 static jint quotas(JNIEnv *env, jobject self, jlong address, jlongArray quotas_out, jlongArray count_out) {
@@ -246,11 +290,15 @@ static jint stats(JNIEnv *env, jobject self, jlong address, jlongArray figures_o
 }
 
 static const JNINativeMethod KEYED_RATE_LIMITER[] = {
-    {"create0", "([JJIIJ[J[B)I", (void *)create},
+    {"create0", "([JJIIJJ[J[B)I", (void *)create},
     {"free0", "(J)V", (void *)free_limiter},
     {"tryAcquirePacked0", "(JIJJJJ)I", (void *)try_acquire_packed},
     {"tryAcquire0", "(J[BJ)I", (void *)try_acquire},
     {"tryAcquireMany0", "(J[B[IJ[ZI)I", (void *)try_acquire_many},
+    {"acquire0", "(J[BJJ[J)I", (void *)acquire},
+    {"poll0", "(JJ[J)I", (void *)poll},
+    {"cancel0", "(JJ)I", (void *)cancel},
+    {"waiting0", "(J[B[J)I", (void *)waiting},
     {"decide0", "(J[BJ[J)I", (void *)decide},
     {"peek0", "(J[BJ[J)I", (void *)peek},
     {"refund0", "(J[BJJJJJ)I", (void *)refund},

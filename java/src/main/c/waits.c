@@ -55,6 +55,12 @@ jint hand_over_wait(JNIEnv *env, int32_t status, uint64_t ticket, jlongArray wai
     return answer(status);
 }
 
+jint hand_over_wake_after(JNIEnv *env, int32_t status, uint64_t wake_after_ns, jlongArray wake_after_out) {
+    const jlong wake_after = figure(wake_after_ns);
+    (*env)->SetLongArrayRegion(env, wake_after_out, 0, 1, &wake_after);
+    return answer(status);
+}
+
 void permit_to_figures(const tidegate_permit *permit, jlong figures[PERMIT_FIGURES]) {
     figures[PERMIT_LIMITER_ID] = (jlong)permit->limiter_id;
     figures[PERMIT_COUNT] = (jlong)permit->permits;
@@ -62,7 +68,15 @@ void permit_to_figures(const tidegate_permit *permit, jlong figures[PERMIT_FIGUR
     figures[PERMIT_PROCESS] = (jlong)permit->process;
 }
 
-void keep_event(void *wait, int32_t status, const tidegate_permit *permit) {
+void keyed_permit_to_figures(const tidegate_keyed_permit *permit, jlong figures[PERMIT_FIGURES]) {
+    figures[KEYED_PERMIT_LIMITER_ID] = (jlong)permit->limiter_id;
+    figures[KEYED_PERMIT_COUNT] = (jlong)permit->permits;
+    figures[KEYED_PERMIT_KEY] = (jlong)permit->key_hash[0];
+    figures[KEYED_PERMIT_KEY_REST] = (jlong)permit->key_hash[1];
+}
+
+/* Adds an event, without a permit, to those of this thread; returns its figures. */
+static jlong *keep(void *wait, int32_t status) {
     event *kept = calloc(1, sizeof *kept);
     if (kept == NULL) {
         /* As the library does where it has no memory to go on: whoever waits would never hear of it. */
@@ -70,15 +84,27 @@ void keep_event(void *wait, int32_t status, const tidegate_permit *permit) {
     }
     kept->figures[EVENT_WAIT] = (jlong)(uintptr_t)wait;
     kept->figures[EVENT_STATUS] = status;
-    if (permit != NULL) {
-        permit_to_figures(permit, kept->figures + EVENT_PERMIT);
-    }
     if (told.first == NULL) {
         told.first = kept;
     } else {
         told.last->next = kept;
     }
     told.last = kept;
+    return kept->figures;
+}
+
+void keep_event(void *wait, int32_t status, const tidegate_permit *permit) {
+    jlong *figures = keep(wait, status);
+    if (permit != NULL) {
+        permit_to_figures(permit, figures + EVENT_PERMIT);
+    }
+}
+
+void keep_keyed_event(void *wait, int32_t status, const tidegate_keyed_permit *permit) {
+    jlong *figures = keep(wait, status);
+    if (permit != NULL) {
+        keyed_permit_to_figures(permit, figures + EVENT_PERMIT);
+    }
 }
 
 /* Fetches as many events as there is room for; returns how many. */

@@ -12,7 +12,7 @@ final class FutureWait<T> extends Wait {
             AtomicIntegerFieldUpdater.newUpdater(FutureWait.class, "completed");
 
     private final CompletableFuture<T> future = new CompletableFuture<>();
-    private final long timeoutNanos;
+    private final Request request;
     /** Makes the future's value once it is granted. */
     private final Supplier<Granted<T>> granted;
 
@@ -26,9 +26,9 @@ final class FutureWait<T> extends Wait {
     /** The value of a future, and what to do with it if nobody wants it any more. */
     record Granted<T>(T value, Runnable giveBack) {}
 
-    FutureWait(Line line, long[] figures, long timeoutNanos, Supplier<Granted<T>> granted) {
+    FutureWait(Line line, Request request, long[] figures, Supplier<Granted<T>> granted) {
         super(line, figures);
-        this.timeoutNanos = timeoutNanos;
+        this.request = request;
         this.granted = granted;
     }
 
@@ -66,7 +66,7 @@ final class FutureWait<T> extends Wait {
                     mine.giveBack.run();
                 }
             } else {
-                future.completeExceptionally(line.failure(outcome(), elapsedNanos(), timeoutNanos));
+                future.completeExceptionally(line.failure(outcome(), request, elapsedNanos()));
             }
         } catch (Throwable noRoom) {
             // On the stack, or in memory: it is tried again.

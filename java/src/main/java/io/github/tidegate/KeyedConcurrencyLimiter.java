@@ -23,36 +23,42 @@ import java.util.concurrent.Callable;
  * <p>Every call may come from any thread at once, and a permit may be released on any thread.
  *
  * <p>A limiter need not be closed, nor be opened by {@code try (...)}: a {@link java.lang.ref.Cleaner} frees its memory once
- * neither it nor a permit of it is referred to. {@link #close()} only makes each later call a {@link ClosedException};
- * permits that are out can be released all the same.
+ * neither it nor a permit of it is referred to. {@link #close()} ends its lending, and the waits for it.
  */
-public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseable {
-    /** How many numbers a permit is across the native border. */
-    private static final int FIGURES = 4;
-
+public final class KeyedConcurrencyLimiter extends KeyedConcurrencyWaiting {
     static {
         NativeLibrary.require();
         requireClasses();
         Keys.require();
     }
 
-    private final long address;
     private final long maxKeys;
-    private volatile boolean closed;
 
-    private KeyedConcurrencyLimiter(long limit, long maxKeys, boolean trackHoldTime, Clock clock) {
+    private KeyedConcurrencyLimiter(Builder options) {
+        super(create(options), options.clock);
+        maxKeys = options.maxKeys;
+        long address = this.address;
+        NativeLibrary.CLEANER.register(this, () -> free0(address));
+    }
+
+    private static long create(Builder options) {
         long[] created = new long[1];
         byte[] error = new byte[Status.ERROR_SIZE];
+        Clock clock = options.clock;
         try {
-            int code = create0(limit, maxKeys, trackHoldTime, clock == null ? 0 : clock.address, created, error);
+            int code = create0(
+                    options.limit,
+                    options.maxKeys,
+                    options.maxWaiters,
+                    options.trackHoldTime,
+                    clock == null ? 0 : clock.address,
+                    created,
+                    error);
             Status.check(code, error);
         } finally {
             Reference.reachabilityFence(clock);
         }
-        long address = created[0];
-        this.address = address;
-        this.maxKeys = maxKeys;
-        NativeLibrary.CLEANER.register(this, () -> free0(address));
+        return created[0];
     }
 
     /**
@@ -105,7 +111,7 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
      * @throws ClosedException if the limiter is closed
      */
     public Optional<Permit> tryAcquire(byte[] key, long permits) {
-        return Optional.ofNullable(take(nonNull(key), permits, false));
+        return Optional.ofNullable(take(Keys.nonNull(key), permits, false));
     }
 
     @Override
@@ -114,12 +120,17 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
     }
 
     @Override
-    int acquire(byte[] key, long permits, long[] figures) {
-        return tryAcquire0(address(), key, permits, figures);
+    int tryAcquire(byte[] key, long permits, long[] figures) {
+        return tryAcquire0(address, key, permits, figures);
     }
 
     @Override
-    int release(long[] figures, boolean ok) {
+    int acquire(byte[] key, long permits, long timeoutNanos, long[] figures) {
+        return acquire0(address, key, permits, timeoutNanos, figures);
+    }
+
+    @Override
+    int giveBack(long[] figures, boolean ok) {
         return release0(address, figures, ok);
     }
 
@@ -149,15 +160,7 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
 
     /** {@link #run(String, long, Runnable)} for a key of bytes. */
     public void run(byte[] key, long permits, Runnable task) {
-        Mistake.nonNull("task", task, "a Runnable");
-        Permit permit = take(nonNull(key), permits, true);
-        boolean ok = false;
-        try {
-            task.run();
-            ok = true;
-        } finally {
-            permit.release(ok);
-        }
+        hold(Keys.nonNull(key), permits, task);
     }
 
     /** {@link #call(String, long, Callable)} with one permit. */
@@ -183,61 +186,24 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
 
     /** {@link #call(String, long, Callable)} for a key of bytes. */
     public <T> T call(byte[] key, long permits, Callable<T> task) throws Exception {
-        Mistake.nonNull("task", task, "a Callable");
-        Permit permit = take(nonNull(key), permits, true);
-        boolean ok = false;
-        try {
-            T result = task.call();
-            ok = true;
-            return result;
-        } finally {
-            permit.release(ok);
-        }
+        return hold(Keys.nonNull(key), permits, task);
     }
 
     @Override
     String refusal(Status status, byte[] key, long permits) {
-        long[] limit = new long[1];
-        Status.check(limit0(address, limit));
+        long limit = limit();
         if (status == Status.EXCEEDS_CAPACITY) {
-            return permits + " permits can never be had: the limit is " + limit[0];
+            return permits + " permits can never be had: the limit is " + limit;
         }
         if (status == Status.KEYS_FULL) {
             return RefusedException.text(permits, "permit", "no room for another key");
         }
-        long[] available = new long[1];
-        Status.check(available0(address, key, available));
         return RefusedException.text(
-                permits, "permit", limit[0] == 0 ? "the limit is 0" : available[0] + " of " + limit[0] + " available");
-    }
-
-    /**
-     * Changes the limit of all keys, from the next call on. Never blocks; permits that are out stay out. A call that is under
-     * way may still go by the limit before.
-     *
-     * @param limit 0 to 2³¹−1
-     * @throws ConfigException if it is outside of that; nothing changes then
-     * @throws ClosedException if the limiter is closed
-     */
-    public void setLimit(long limit) {
-        Status.check(setLimit0(address(), ConcurrencyLimiter.checkLimit(limit)));
-    }
-
-    /**
-     * How many permits of each key may be out at the moment.
-     *
-     * @throws ClosedException if the limiter is closed
-     */
-    public long limit() {
-        long[] limit = new long[1];
-        Status.check(limit0(address(), limit));
-        return limit[0];
+                permits, "permit", limit == 0 ? "the limit is 0" : available(key) + " of " + limit + " available");
     }
 
     /**
      * How many permits of a key are out at the moment.
-     *
-     * @throws ClosedException if the limiter is closed
      */
     public long inFlight(String key) {
         return inFlight(Keys.bytes(key));
@@ -245,16 +211,13 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
 
     /** {@link #inFlight(String)} for a key of bytes. */
     public long inFlight(byte[] key) {
-        long[] inFlight = new long[1];
-        Status.check(inFlight0(address(), nonNull(key), inFlight));
-        return inFlight[0];
+        settle();
+        return inFlightOf(Keys.nonNull(key));
     }
 
     /**
      * How many permits of a key could be taken at the moment, if there is room for it. Never negative, also where the limit was
      * set below what is out.
-     *
-     * @throws ClosedException if the limiter is closed
      */
     public long available(String key) {
         return available(Keys.bytes(key));
@@ -262,79 +225,55 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
 
     /** {@link #available(String)} for a key of bytes. */
     public long available(byte[] key) {
+        settle();
         long[] available = new long[1];
-        Status.check(available0(address(), nonNull(key), available));
+        Status.check(available0(address, Keys.nonNull(key), available));
         return available[0];
     }
 
+    @Override
+    long inFlightOf(byte[] key) {
+        long[] inFlight = new long[1];
+        Status.check(inFlight0(address, key, inFlight));
+        return inFlight[0];
+    }
+
+    @Override
+    long waitingFor(byte[] key) {
+        long[] waiting = new long[1];
+        Status.check(waiting0(address, key, waiting));
+        return waiting[0];
+    }
+
     /**
-     * For how many keys with permits out there is room: {@code maxKeys}.
-     *
-     * @throws ClosedException if the limiter is closed
+     * For how many keys with permits out, or waited for, there is room: {@code maxKeys}.
      */
     public long capacity() {
-        address();
         return maxKeys;
-    }
-
-    /**
-     * What was allowed, denied and released since the limiter was built, over all keys, and how they stand: counted over the
-     * whole table, in proportion to {@code maxKeys}. The limit is that of one key, {@code available} is 0.
-     *
-     * @throws ClosedException if the limiter is closed
-     */
-    public Stats stats() {
-        long[] figures = new long[Stats.FIGURES];
-        Status.check(stats0(address(), figures));
-        return Stats.of(figures);
-    }
-
-    /**
-     * Makes each later call a {@link ClosedException}, but for the release of permits that are out. May be called at any
-     * time, from any thread, repeatedly.
-     */
-    @Override
-    public void close() {
-        closed = true;
     }
 
     /** The limit and the capacity, for people. */
     @Override
     public String toString() {
-        if (closed) {
-            return "KeyedConcurrencyLimiter(closed)";
-        }
-        long[] limit = new long[1];
-        Status.check(limit0(address, limit));
-        return "KeyedConcurrencyLimiter(" + limit[0] + " each, " + maxKeys + " keys)";
-    }
-
-    private static byte[] nonNull(byte[] key) {
-        return Mistake.nonNull("key", key, Keys.ALLOWED);
-    }
-
-    /** Where the native limiter is. It stays there as long as this object is reachable, as it is during a native call on it. */
-    private long address() {
-        if (closed) {
-            throw ClosedException.ofCall();
-        }
-        settle();
-        return address;
+        return isClosed()
+                ? "KeyedConcurrencyLimiter(closed)"
+                : "KeyedConcurrencyLimiter(" + limit() + " each, " + maxKeys + " keys)";
     }
 
     /** A limiter in the making. */
     public static final class Builder {
         private final long limit;
         private long maxKeys = KeyedRateLimiter.DEFAULT_MAX_KEYS;
+        private long maxWaiters = RateLimiter.MAX_WAITERS;
         private boolean trackHoldTime;
         private Clock clock;
 
         private Builder(long limit) {
-            this.limit = ConcurrencyLimiter.checkLimit(limit);
+            this.limit = checkLimit(limit);
         }
 
         /**
-         * For how many keys with permits out there is room, at 40 bytes for each.
+         * For how many keys with permits out, or waited for, there is room, at 40 bytes for each.
          *
          * @param maxKeys 1 to {@link KeyedRateLimiter#MAX_KEYS}; {@link KeyedRateLimiter#DEFAULT_MAX_KEYS} by default
          * @throws ConfigException if it is outside of that
@@ -344,13 +283,24 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
             return this;
         }
 
+        /**
+         * How many may wait for one key at once.
+         *
+         * @param maxWaiters 0, for none, to {@link RateLimiter#MAX_WAITERS}, the default
+         * @throws ConfigException if it is outside of that
+         */
+        public Builder maxWaiters(long maxWaiters) {
+            this.maxWaiters = RateLimiter.checkMaxWaiters(maxWaiters);
+            return this;
+        }
+
         /** Whether to measure how long permits are held, which costs two clock readings for each. Not, by default. */
         public Builder trackHoldTime(boolean trackHoldTime) {
             this.trackHoldTime = trackHoldTime;
             return this;
         }
 
-        /** Lets hold times go by a clock of the caller's: a {@link ManualClock}, in tests. */
+        /** Lets timeouts and hold times go by a clock of the caller's: a {@link ManualClock}, in tests. */
         public Builder clock(Clock clock) {
             this.clock = Mistake.nonNull("clock", clock, "a Clock");
             return this;
@@ -362,12 +312,12 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
          * @throws ConfigException if there is no memory for as many keys
          */
         public KeyedConcurrencyLimiter build() {
-            return new KeyedConcurrencyLimiter(limit, maxKeys, trackHoldTime, clock);
+            return new KeyedConcurrencyLimiter(this);
         }
     }
 
     private static native int create0(
-            long limit, long maxKeys, boolean trackHoldTime, long clock, long[] created, byte[] error);
+            long limit, long maxKeys, long maxWaiters, boolean trackHoldTime, long clock, long[] created, byte[] error);
 
     private static native void free0(long address);
 
@@ -376,15 +326,31 @@ public final class KeyedConcurrencyLimiter extends Lender implements AutoCloseab
 
     private native int tryAcquire0(long address, byte[] key, long permits, long[] figures);
 
+    private native int acquire0(long address, byte[] key, long permits, long timeoutNanos, long[] figures);
+
+    @Override
+    native int poll0(long address, long ticket, long[] wakeAfterNanos);
+
+    @Override
+    native int cancel0(long address, long ticket);
+
+    @Override
+    native int close0(long address);
+
+    private native int waiting0(long address, byte[] key, long[] waiting);
+
     private native int release0(long address, long[] figures, boolean ok);
 
-    private native int setLimit0(long address, long limit);
+    @Override
+    native int setLimit0(long address, long limit);
 
-    private native int limit0(long address, long[] limit);
+    @Override
+    native int limit0(long address, long[] limit);
 
     private native int inFlight0(long address, byte[] key, long[] inFlight);
 
     private native int available0(long address, byte[] key, long[] available);
 
-    private native int stats0(long address, long[] figures);
+    @Override
+    native int stats0(long address, long[] figures);
 }

@@ -25,9 +25,9 @@ import java.util.concurrent.Callable;
  * just being undone.
  *
  * <p>A limiter need not be closed, nor be opened by {@code try (...)}: a {@link java.lang.ref.Cleaner} frees its memory once
- * nothing refers to it. {@link #close()} only makes each later call a {@link ClosedException}.
+ * nothing refers to it. {@link #close()} makes each later call a {@link ClosedException}, as which all waits end.
  */
-public final class KeyedRateLimiter extends QuotaLimiter {
+public final class KeyedRateLimiter extends KeyedRateWaiting {
     /** For how many keys there is room unless asked otherwise. */
     public static final long DEFAULT_MAX_KEYS = 100_000;
 
@@ -47,7 +47,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
     private final int trackDenied;
 
     private KeyedRateLimiter(Builder options) {
-        super(create(options));
+        super(create(options), options.clock);
         maxKeys = options.maxKeys;
         trackDenied = options.trackDenied;
         long address = address();
@@ -65,6 +65,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
                             options.maxKeys,
                             options.whenFull.code,
                             options.trackDenied,
+                            options.maxWaiters,
                             clock == null ? 0 : clock.address,
                             created,
                             error),
@@ -170,7 +171,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      * @throws ClosedException if the limiter is closed
      */
     public boolean tryAcquire(byte[] key, long cost) {
-        return Status.of(tryAcquire0(address(), nonNull(key), cost)).admits("cost", cost);
+        return Status.of(tryAcquire0(address(), Keys.nonNull(key), cost)).admits("cost", cost);
     }
 
     /**
@@ -251,7 +252,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      */
     public Decision decide(byte[] key, long cost) {
         long[] figures = new long[Decision.FIGURES];
-        return decision(decide0(address(), nonNull(key), cost, figures), cost, figures);
+        return decision(decide0(address(), Keys.nonNull(key), cost, figures), cost, figures);
     }
 
     /** {@link #peek(String, long)} for one token. */
@@ -284,7 +285,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      */
     public Decision peek(byte[] key, long cost) {
         long[] figures = new long[Decision.FIGURES];
-        return decision(peek0(address(), nonNull(key), cost, figures), cost, figures);
+        return decision(peek0(address(), Keys.nonNull(key), cost, figures), cost, figures);
     }
 
     /**
@@ -305,20 +306,20 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      * @throws IllegalStateException as for a text
      */
     public void refund(byte[] key, Decision decision) {
-        nonNull(key);
+        Keys.nonNull(key);
         Decision.nonNull(decision);
         long address = address();
         decision.refund(
                 identity,
                 "one of another key",
-                () -> refund0(
+                () -> Waits.after(refund0(
                         address,
                         key,
                         decision.limiterId,
                         decision.cost,
                         decision.grantedAtNanos,
                         decision.resetCount,
-                        decision.keyHash));
+                        decision.keyHash)));
     }
 
     /**
@@ -336,7 +337,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
      * @throws ClosedException if the limiter is closed
      */
     public void reset(byte[] key) {
-        Status.check(reset0(address(), nonNull(key)));
+        Status.check(Waits.after(reset0(address(), Keys.nonNull(key))));
     }
 
     /**
@@ -373,14 +374,14 @@ public final class KeyedRateLimiter extends QuotaLimiter {
 
     /** {@link #setQuota(String, Quota...)} for a key of bytes and a list. */
     public void setQuota(byte[] key, List<Quota> quotas) {
-        nonNull(key);
+        Keys.nonNull(key);
         byte[] error = new byte[Status.ERROR_SIZE];
-        Status.check(setQuota0(address(), key, Quota.toParts(quotas), error), error);
+        Status.check(Waits.after(setQuota0(address(), key, Quota.toParts(quotas), error)), error);
     }
 
     /** {@link #setQuota(String, String, String...)} for a key of bytes. */
     public void setQuota(byte[] key, String quotas, String... more) {
-        nonNull(key);
+        Keys.nonNull(key);
         setQuota(key, Quota.parseAll(quotas, more));
     }
 
@@ -396,7 +397,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
 
     /** {@link #clearQuota(String)} for a key of bytes. */
     public void clearQuota(byte[] key) {
-        Status.check(clearQuota0(address(), nonNull(key)));
+        Status.check(Waits.after(clearQuota0(address(), Keys.nonNull(key))));
     }
 
     /**
@@ -496,14 +497,22 @@ public final class KeyedRateLimiter extends QuotaLimiter {
         return task.call();
     }
 
+    @Override
+    int acquire(long address, byte[] key, long cost, long timeoutNanos, long[] wait) {
+        return acquire0(address, key, cost, timeoutNanos, wait);
+    }
+
+    @Override
+    long waitingFor(long address, byte[] key) {
+        long[] waiting = new long[1];
+        Status.check(waiting0(address, key, waiting));
+        return waiting[0];
+    }
+
     /** The quotas and the capacity, for people. */
     @Override
     public String toString() {
         return "KeyedRateLimiter(" + text() + ", " + maxKeys + " keys)";
-    }
-
-    private static byte[] nonNull(byte[] key) {
-        return Mistake.nonNull("key", key, Keys.ALLOWED);
     }
 
     /** A limiter in the making. */
@@ -512,6 +521,7 @@ public final class KeyedRateLimiter extends QuotaLimiter {
         private long maxKeys = DEFAULT_MAX_KEYS;
         private WhenFull whenFull = WhenFull.EVICT;
         private int trackDenied;
+        private long maxWaiters = RateLimiter.MAX_WAITERS;
         private Clock clock;
 
         private Builder(List<Quota> quotas) {
@@ -547,6 +557,17 @@ public final class KeyedRateLimiter extends QuotaLimiter {
             return this;
         }
 
+        /**
+         * How many may wait for one key at once.
+         *
+         * @param maxWaiters 0, for none, to {@link RateLimiter#MAX_WAITERS}, the default
+         * @throws ConfigException if it is outside of that
+         */
+        public Builder maxWaiters(long maxWaiters) {
+            this.maxWaiters = RateLimiter.checkMaxWaiters(maxWaiters);
+            return this;
+        }
+
         /** Lets the limiter go by a clock of the caller's: a {@link ManualClock}, in tests. */
         public Builder clock(Clock clock) {
             this.clock = Mistake.nonNull("clock", clock, "a Clock");
@@ -569,7 +590,14 @@ public final class KeyedRateLimiter extends QuotaLimiter {
     }
 
     private static native int create0(
-            long[] quotas, long maxKeys, int whenFull, int trackDenied, long clock, long[] created, byte[] error);
+            long[] quotas,
+            long maxKeys,
+            int whenFull,
+            int trackDenied,
+            long maxWaiters,
+            long clock,
+            long[] created,
+            byte[] error);
 
     private static native void free0(long address);
 
@@ -582,6 +610,16 @@ public final class KeyedRateLimiter extends QuotaLimiter {
 
     private native int tryAcquireMany0(
             long address, byte[] joined, int[] sizes, long cost, boolean[] allowed, int from);
+
+    private native int acquire0(long address, byte[] key, long cost, long timeoutNanos, long[] wait);
+
+    @Override
+    native int poll0(long address, long ticket, long[] wakeAfterNanos);
+
+    @Override
+    native int cancel0(long address, long ticket);
+
+    private native int waiting0(long address, byte[] key, long[] waiting);
 
     private native int decide0(long address, byte[] key, long cost, long[] figures);
 

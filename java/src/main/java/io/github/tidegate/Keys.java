@@ -32,6 +32,11 @@ public final class Keys {
     /** Makes sure that this class is ready for use. */
     static void require() {}
 
+    /** Returns a key, which must be there. */
+    static byte[] nonNull(byte[] key) {
+        return Mistake.nonNull("key", key, ALLOWED);
+    }
+
     /**
      * One key of several parts, such that other parts never make the same key: each is preceded by its length, in eight bytes.
      * Joined without, "a" and "bc" would be "ab" and "c".

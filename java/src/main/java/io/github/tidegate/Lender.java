@@ -1,10 +1,36 @@
 package io.github.tidegate;
 
-/** A limiter that lends permits: how they are taken, and given back. */
-abstract sealed class Lender permits ConcurrencyLimiter, KeyedConcurrencyLimiter {
-    final Object owing = new Object();
+import java.time.Duration;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+
+/** What limiters that lend permits have in common, with and without keys: how permits are taken, waited for and given back. */
+abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting, KeyedConcurrencyWaiting {
+    /** How many numbers a permit is across the native border. */
+    static final int FIGURES = 4;
+
+    /** Where the native limiter is. It stays there as long as this object is reachable, as it is during a native call on it. */
+    final long address;
+
+    private final Line line;
+    private volatile boolean closed;
+
+    private final Object owing = new Object();
     /** What was taken when the stack had no room left to give it back: the next call does. Changed under {@code owing}. */
-    volatile Held owed;
+    private volatile Held owed;
+
+    Lender(long address, Clock clock) {
+        this.address = address;
+        line = new PermitLine(clock);
+    }
+
+    /** Makes ready what a call needs: a class whose first use overflows the stack can never be used again. */
+    static void requireClasses() {
+        Permit.require();
+        Waits.require();
+        Held.require();
+        Status.of(0).admits("permits", 1);
+    }
 
     /**
      * Takes permits if all can be had now; if not, throws the refusal or returns null.
@@ -12,8 +38,9 @@ abstract sealed class Lender permits ConcurrencyLimiter, KeyedConcurrencyLimiter
      * @param key whose they are; null for a limiter without keys
      */
     final Permit take(byte[] key, long permits, boolean orThrow) {
+        settle();
         Held held = new Held(this, figures(permits));
-        int code = acquire(key, permits, held.figures);
+        int code = tryAcquire(key, permits, held.figures);
         try {
             Status status = Status.of(code);
             if (status.admits("permits", permits)) {
@@ -24,28 +51,106 @@ abstract sealed class Lender permits ConcurrencyLimiter, KeyedConcurrencyLimiter
             }
             return null;
         } catch (Throwable failure) {
-            // No memory, or no room on the stack: maybe not even for giving back.
+            // No memory, or no room on the stack: maybe not even for giving back, so that nothing is called here but
+            // that.
             if (code == 0) { // Status.ALLOWED
+                synchronized (owing) {
+                    held.next = owed;
+                    owed = held;
+                }
                 try {
-                    held.release(false);
+                    settle();
                 } catch (StackOverflowError full) {
-                    // Nothing is called here, since nothing can be.
-                    synchronized (owing) {
-                        held.next = owed;
-                        owed = held;
-                    }
+                    // The next call does.
                 }
             }
             throw failure;
         }
     }
 
-    /** Makes ready what a call needs: a class whose first use overflows the stack can never be used again. */
-    static void requireClasses() {
-        Permit.require();
-        Waits.require();
-        Held.require();
-        Status.of(0).admits("permits", 1);
+    /** Takes permits, waiting for them on this thread; or throws why not. */
+    final Permit await(byte[] key, long permits, long timeoutNanos) throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
+        settle();
+        Held held = new Held(this, figures(permits));
+        int code = acquire(key, permits, timeoutNanos, held.figures);
+        boolean granted = code == 0 || code == Waits.TOLD; // Status.ALLOWED
+        try {
+            if (code != 0) {
+                line.await(Waits.after(code), new Request(key, permits, timeoutNanos), held.figures);
+                granted = true;
+            }
+            return new Permit(held);
+        } catch (Throwable failure) {
+            // As in take().
+            if (granted) {
+                synchronized (owing) {
+                    held.next = owed;
+                    owed = held;
+                }
+                try {
+                    settle();
+                } catch (StackOverflowError full) {
+                    // The next call does.
+                }
+            }
+            throw failure;
+        }
+    }
+
+    /** Takes permits as a future. */
+    final CompletableFuture<Permit> awaitAsync(byte[] key, long permits, Duration timeout) {
+        long timeoutNanos = Nanos.unsigned("timeout", timeout);
+        settle();
+        Held held = new Held(this, figures(permits));
+        int code = Waits.after(acquire(key, permits, timeoutNanos, held.figures));
+        return line.future(code, new Request(key, permits, timeoutNanos), held.figures, () -> {
+            Permit permit = new Permit(held);
+            return new FutureWait.Granted<>(permit, () -> permit.release(false));
+        });
+    }
+
+    /** Runs a task while it holds permits. */
+    final void hold(byte[] key, long permits, Runnable task) {
+        Mistake.nonNull("task", task, "a Runnable");
+        Permit permit = take(key, permits, true);
+        boolean ok = false;
+        try {
+            task.run();
+            ok = true;
+        } finally {
+            permit.release(ok);
+        }
+    }
+
+    /** Calls a task while it holds permits. */
+    final <T> T hold(byte[] key, long permits, Callable<T> task) throws Exception {
+        Mistake.nonNull("task", task, "a Callable");
+        Permit permit = take(key, permits, true);
+        boolean ok = false;
+        try {
+            T result = task.call();
+            ok = true;
+            return result;
+        } finally {
+            permit.release(ok);
+        }
+    }
+
+    /** Gives permits back, also after {@code close()}; returns the status's code. Does nothing if it throws. */
+    final int release(long[] figures, boolean ok) {
+        int code = giveBack(figures, ok);
+        if (code < Waits.TOLD) {
+            return code;
+        }
+        try {
+            Waits.tell();
+        } catch (StackOverflowError | OutOfMemoryError later) {
+            // The next call tells them: this one has done what it was to do.
+        }
+        return code - Waits.TOLD;
     }
 
     /** Gives back what is owed. To be called by each call of a limiter. */
@@ -59,15 +164,123 @@ abstract sealed class Lender permits ConcurrencyLimiter, KeyedConcurrencyLimiter
         }
     }
 
+    /**
+     * Changes the limit, with keys that of each, from the next call on. Never blocks; permits that are out stay out, and none is lent
+     * until fewer than the new limit are. Who waits for more than that has waited in vain. With keys, a call that is under way may
+     * still go by the limit before.
+     *
+     * @param limit 0 to 2³¹−1
+     * @throws ConfigException if it is outside of that; nothing changes then
+     */
+    public final void setLimit(long limit) {
+        settle();
+        Status.check(Waits.after(setLimit0(address, checkLimit(limit))));
+    }
+
+    /**
+     * The limit at the moment; with keys, that of each.
+     *
+     * @return permits
+     */
+    public final long limit() {
+        settle();
+        long[] limit = new long[1];
+        Status.check(limit0(address, limit));
+        return limit[0];
+    }
+
+    /**
+     * What was allowed, denied and released since the limiter was built, and how it stands. With keys, over all of them, counted over
+     * the whole table, in proportion to {@code maxKeys}; the limit is that of one key then, and {@code available} is 0.
+     *
+     * @return the statistics
+     */
+    public final Stats stats() {
+        settle();
+        long[] figures = new long[Stats.FIGURES];
+        Status.check(stats0(address, figures));
+        return Stats.of(figures);
+    }
+
+    /**
+     * Lends nothing any more, for ever: who waits and who comes gets a {@link ClosedException}. Permits that are out can be released,
+     * and how the limiter stands can be read. May be called at any time, from any thread, repeatedly.
+     */
+    @Override
+    public final void close() {
+        closed = true;
+        Status.check(Waits.after(close0(address)));
+    }
+
+    final boolean isClosed() {
+        return closed;
+    }
+
+    static long checkLimit(long limit) {
+        return Mistake.within("limit", limit, 0, ConcurrencyLimiter.MAX_LIMIT);
+    }
+
+    /** Those who wait for permits. */
+    private final class PermitLine extends Line {
+        PermitLine(Clock clock) {
+            super("permits", clock);
+        }
+
+        @Override
+        int poll(long ticket, long[] wakeAfterNanos) {
+            return Waits.after(poll0(address, ticket, wakeAfterNanos));
+        }
+
+        @Override
+        int cancel(long ticket) {
+            return Waits.after(cancel0(address, ticket));
+        }
+
+        @Override
+        boolean isClosed() {
+            return closed;
+        }
+
+        @Override
+        Refusal refusal(Status status, Request request, long elapsedNanos) {
+            return new Refusal(
+                    status,
+                    Duration.ofNanos(elapsedNanos),
+                    Nanos.duration(request.timeoutNanos()),
+                    limit(),
+                    inFlightOf(request.key()),
+                    waitingFor(request.key()));
+        }
+    }
+
     /** Room for the numbers that a permit is across the native border, with those that are known. */
     abstract long[] figures(long permits);
 
     /** Takes permits; returns the status's code. */
-    abstract int acquire(byte[] key, long permits, long[] figures);
+    abstract int tryAcquire(byte[] key, long permits, long[] figures);
 
-    /** Gives permits back, also after {@code close()}; returns the status's code. Does nothing if it throws. */
-    abstract int release(long[] figures, boolean ok);
+    /** Takes permits or begins a wait for them, and writes which; returns a code for {@link Waits#after}. */
+    abstract int acquire(byte[] key, long permits, long timeoutNanos, long[] figures);
+
+    /** Gives permits back; returns a code for {@link Waits#after}. */
+    abstract int giveBack(long[] figures, boolean ok);
+
+    abstract long inFlightOf(byte[] key);
+
+    abstract long waitingFor(byte[] key);
 
     /** What was asked and what stops it. */
     abstract String refusal(Status status, byte[] key, long permits);
+
+    abstract int poll0(long address, long ticket, long[] wakeAfterNanos);
+
+    abstract int cancel0(long address, long ticket);
+
+    abstract int close0(long address);
+
+    abstract int setLimit0(long address, long limit);
+
+    abstract int limit0(long address, long[] limit);
+
+    abstract int stats0(long address, long[] figures);
 }

@@ -3,7 +3,10 @@ package io.github.tidegate;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 
-/** Those who wait for one limiter, and the native calls by which they do; what a call tells of waits is dealt with when it returns. */
+/**
+ * Those who wait for one limiter, whichever the key, and the native calls by which they do; what a call tells of waits is dealt with
+ * when it returns.
+ */
 abstract class Line {
     private final String argument;
     /** Null if the limiter goes by real time. */
@@ -27,7 +30,7 @@ abstract class Line {
     abstract boolean isClosed();
 
     /** How the limiter stands. */
-    abstract Refusal refusal(Status status, long elapsedNanos, long timeoutNanos);
+    abstract Refusal refusal(Status status, Request request, long elapsedNanos);
 
     final long nowNanos() {
         return manual == null ? System.nanoTime() : manual.nowNanos();
@@ -42,12 +45,11 @@ abstract class Line {
      * Waits on this thread until there is what was asked for, if the call that asked did not get it at once.
      *
      * @param code what that call answered
-     * @param amount what was asked for
      * @param figures what it wrote: the wait, or, when this returns, the permit
      * @throws InterruptedException if the thread is interrupted meanwhile
      * @throws RuntimeException if it comes to nothing
      */
-    final void await(int code, long amount, long timeoutNanos, long[] figures) throws InterruptedException {
+    final void await(int code, Request request, long[] figures) throws InterruptedException {
         Status status = Status.of(code);
         long elapsedNanos = 0;
         if (status == Status.PENDING) {
@@ -56,7 +58,7 @@ abstract class Line {
             elapsedNanos = wait.elapsedNanos();
         }
         if (status != Status.ALLOWED) {
-            throw failure(status, amount, elapsedNanos, timeoutNanos);
+            throw failure(status, request, elapsedNanos);
         }
     }
 
@@ -66,43 +68,39 @@ abstract class Line {
      * @throws RuntimeException at once, if it was a mistake to ask
      */
     final <T> CompletableFuture<T> future(
-            int code, long amount, long timeoutNanos, long[] figures, Supplier<FutureWait.Granted<T>> granted) {
+            int code, Request request, long[] figures, Supplier<FutureWait.Granted<T>> granted) {
         Status status = Status.of(code);
         if (status == Status.PENDING) {
-            return new FutureWait<>(this, figures, timeoutNanos, granted).begin();
+            return new FutureWait<>(this, request, figures, granted).begin();
         }
         if (status == Status.ALLOWED) {
             return CompletableFuture.completedFuture(granted.get().value());
         }
-        RuntimeException failure = failure(status, amount, 0, timeoutNanos);
+        RuntimeException failure = failure(status, request, 0);
         if (status.code() < 0) {
             throw failure;
         }
         return CompletableFuture.failedFuture(failure);
     }
 
-    /** What a wait that came to nothing is thrown as. */
-    final RuntimeException failure(Status status, long elapsedNanos, long timeoutNanos) {
+    /** What a wait that came to nothing, or did not begin, is thrown as. */
+    final RuntimeException failure(Status status, Request request, long elapsedNanos) {
         // Who closes a line may do so by leaving for those who wait.
         Status why = status == Status.CANCELLED && isClosed() ? Status.CLOSED : status;
         return switch (why) {
-            case TIMED_OUT, QUEUE_FULL, EXCEEDS_CAPACITY, CLOSED -> {
-                Refusal refusal = refusal(why, elapsedNanos, timeoutNanos);
+            case TIMED_OUT, QUEUE_FULL, KEYS_FULL, EXCEEDS_CAPACITY, CLOSED -> {
+                Refusal refusal = refusal(why, request, elapsedNanos);
                 String text = refusal.toString();
                 yield switch (why) {
                     case TIMED_OUT -> new TimedOutException(text, refusal);
                     case QUEUE_FULL -> new QueueFullException(text, refusal);
+                    case KEYS_FULL -> new RefusedException(text, why, null, refusal);
                     case EXCEEDS_CAPACITY -> new ExceedsCapacityException(text, refusal);
                     default -> new ClosedException(text, refusal);
                 };
             }
+            case INVALID_COST -> Mistake.of(argument, request.amount(), "1 to " + RateLimiter.MAX_COST);
             default -> why.failure(why.toString());
         };
-    }
-
-    private RuntimeException failure(Status status, long amount, long elapsedNanos, long timeoutNanos) {
-        return status == Status.INVALID_COST
-                ? Mistake.of(argument, amount, "1 to " + RateLimiter.MAX_COST)
-                : failure(status, elapsedNanos, timeoutNanos);
     }
 }

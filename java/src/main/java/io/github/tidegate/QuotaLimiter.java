@@ -1,17 +1,52 @@
 package io.github.tidegate;
 
+import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 
-/** What rate limiters with and without keys have in common: quotas, statistics, and being closed. */
-abstract sealed class QuotaLimiter implements AutoCloseable permits RateLimiter, KeyedRateLimiter {
+/** What rate limiters with and without keys have in common: quotas, statistics, how they are waited for, and being closed. */
+abstract sealed class QuotaLimiter implements AutoCloseable permits RateWaiting, KeyedRateWaiting {
     private final long address;
     /** Tells this limiter's decisions from others', without their keeping it alive. */
     final Object identity = new Object();
 
+    private final Line line;
     private volatile boolean closed;
 
-    QuotaLimiter(long address) {
+    QuotaLimiter(long address, Clock clock) {
         this.address = address;
+        line = new TokenLine(clock);
+    }
+
+    /**
+     * Takes tokens, waiting for them on this thread.
+     *
+     * @param key whose they are; null for a limiter without keys
+     */
+    final void await(byte[] key, long cost, long timeoutNanos) throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
+        long[] wait = new long[Wait.FIGURES];
+        int code = Waits.after(acquire(address(), key, cost, timeoutNanos, wait));
+        if (code != 0) { // Status.ALLOWED
+            line.await(code, new Request(key, cost, timeoutNanos), wait);
+        }
+    }
+
+    /** Takes tokens as a future. */
+    final CompletableFuture<Void> awaitAsync(byte[] key, long cost, Duration timeout) {
+        long timeoutNanos = Nanos.unsigned("timeout", timeout);
+        long[] wait = new long[Wait.FIGURES];
+        int code = closed ? Status.CLOSED.code() : Waits.after(acquire(address, key, cost, timeoutNanos, wait));
+        // What is charged for who has left is spent, as for who was too slow to leave.
+        return line.future(
+                code, new Request(key, cost, timeoutNanos), wait, () -> new FutureWait.Granted<>(null, () -> {}));
+    }
+
+    /** What tokens that can't be had are thrown as. */
+    final RuntimeException failure(Status status, Request request) {
+        return line.failure(status, request, 0);
     }
 
     /**
@@ -89,15 +124,12 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateLimiter,
     @Override
     public final void close() {
         closed = true;
-        endWaits();
+        Waits.leaveAll(line);
     }
 
     final boolean isClosed() {
         return closed;
     }
-
-    /** Ends the waits of a limiter that is closed. */
-    void endWaits() {}
 
     /** The quotas for people, or that the limiter is closed. */
     final String text() {
@@ -127,10 +159,47 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateLimiter,
         return address;
     }
 
-    /** {@link #address()}, also of a limiter that is closed. */
-    final long anyAddress() {
-        return address;
+    /** Those who wait for tokens. */
+    private final class TokenLine extends Line {
+        TokenLine(Clock clock) {
+            super("cost", clock);
+        }
+
+        @Override
+        int poll(long ticket, long[] wakeAfterNanos) {
+            return Waits.after(poll0(address, ticket, wakeAfterNanos));
+        }
+
+        @Override
+        int cancel(long ticket) {
+            return Waits.after(cancel0(address, ticket));
+        }
+
+        @Override
+        boolean isClosed() {
+            return closed;
+        }
+
+        @Override
+        Refusal refusal(Status status, Request request, long elapsedNanos) {
+            return new Refusal(
+                    status,
+                    Duration.ofNanos(elapsedNanos),
+                    Nanos.duration(request.timeoutNanos()),
+                    current().get(0).limit(),
+                    0,
+                    waitingFor(address, request.key()));
+        }
     }
+
+    /** Takes tokens or begins a wait for them, and writes that; returns a code for {@link Waits#after}. */
+    abstract int acquire(long address, byte[] key, long cost, long timeoutNanos, long[] wait);
+
+    abstract long waitingFor(long address, byte[] key);
+
+    abstract int poll0(long address, long ticket, long[] wakeAfterNanos);
+
+    abstract int cancel0(long address, long ticket);
 
     abstract int reconfigure0(long address, long[] quotas, byte[] error);
 

@@ -1,10 +1,8 @@
 package io.github.tidegate;
 
 import java.lang.ref.Reference;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CompletableFuture;
 
 /**
  * Decides whether work may go ahead, by one or several quotas that all must admit.
@@ -23,7 +21,7 @@ import java.util.concurrent.CompletableFuture;
  * <p>A limiter need not be closed, nor be opened by {@code try (...)}: a {@link java.lang.ref.Cleaner} frees its memory once
  * nothing refers to it. {@link #close()} only makes each later call a {@link ClosedException}.
  */
-public final class RateLimiter extends QuotaLimiter {
+public final class RateLimiter extends RateWaiting {
     /** The largest cost, number of permits, limit or burst: 2⁵³−1. */
     public static final long MAX_COST = (1L << 53) - 1;
 
@@ -34,20 +32,20 @@ public final class RateLimiter extends QuotaLimiter {
         NativeLibrary.require();
     }
 
-    private final Line line;
-
-    private RateLimiter(long[] quotas, long maxWaiters, Clock clock) {
-        super(create(quotas, maxWaiters, clock));
-        line = new RateLine(clock);
+    private RateLimiter(Builder options) {
+        super(create(options), options.clock);
         long address = address();
         NativeLibrary.CLEANER.register(this, () -> free0(address));
     }
 
-    private static long create(long[] quotas, long maxWaiters, Clock clock) {
+    private static long create(Builder options) {
         long[] created = new long[1];
         byte[] error = new byte[Status.ERROR_SIZE];
+        Clock clock = options.clock;
         try {
-            Status.check(create0(quotas, maxWaiters, clock == null ? 0 : clock.address, created, error), error);
+            Status.check(
+                    create0(options.quotas, options.maxWaiters, clock == null ? 0 : clock.address, created, error),
+                    error);
         } finally {
             Reference.reachabilityFence(clock);
         }
@@ -131,147 +129,6 @@ public final class RateLimiter extends QuotaLimiter {
      */
     public boolean tryAcquire(long cost) {
         return Status.of(tryAcquire0(address(), cost)).admits("cost", cost);
-    }
-
-    /**
-     * Takes one token, waiting for its turn for as long as it takes.
-     *
-     * @throws InterruptedException if the thread is interrupted before; nothing is taken then
-     * @throws QueueFullException if as many wait as may
-     * @throws ClosedException if the limiter is closed, or is before its turn comes
-     */
-    public void acquire() throws InterruptedException {
-        acquire(1, Nanos.FOR_EVER);
-    }
-
-    /** {@link #acquire(long, Duration)} without a timeout. */
-    public void acquire(long cost) throws InterruptedException {
-        acquire(cost, Nanos.FOR_EVER);
-    }
-
-    /** {@link #acquire(long, Duration)} for one token. */
-    public void acquire(Duration timeout) throws InterruptedException {
-        acquire(1, timeout);
-    }
-
-    /**
-     * Takes {@code cost} tokens, all at once, waiting for its turn for at most {@code timeout}. First come, first served; they are
-     * charged when they are due, not before. A wait that would outlast its timeout does not begin. The thread is parked in Java: a
-     * virtual one leaves its carrier.
-     *
-     * <pre>{@code
-     * limiter.acquire(1, Duration.ofMillis(200)); // or else TimedOutException, at once if that is known
-     * }</pre>
-     *
-     * @param cost 1 to {@link #MAX_COST} tokens
-     * @param timeout zero tries once, {@link Decision#NEVER} is none
-     * @throws InterruptedException if the thread is interrupted before; nothing is taken then
-     * @throws TimedOutException if it would take longer
-     * @throws QueueFullException if as many wait as may
-     * @throws ExceedsCapacityException if they never can be had
-     * @throws ClosedException if the limiter is closed, or is before its turn comes
-     * @throws ConfigException if an argument is outside of what is allowed
-     */
-    public void acquire(long cost, Duration timeout) throws InterruptedException {
-        acquire(cost, Nanos.unsigned("timeout", timeout));
-    }
-
-    private void acquire(long cost, long timeoutNanos) throws InterruptedException {
-        if (Thread.interrupted()) {
-            throw new InterruptedException();
-        }
-        long[] figures = new long[Wait.FIGURES];
-        int code = Waits.after(acquire0(address(), cost, timeoutNanos, figures));
-        if (code != 0) { // Status.ALLOWED
-            line.await(code, cost, timeoutNanos, figures);
-        }
-    }
-
-    /** {@link #acquireAsync(long, Duration)} for one token, without a timeout. */
-    public CompletableFuture<Void> acquireAsync() {
-        return acquireAsync(1, Decision.NEVER);
-    }
-
-    /** {@link #acquireAsync(long, Duration)} for one token. */
-    public CompletableFuture<Void> acquireAsync(Duration timeout) {
-        return acquireAsync(1, timeout);
-    }
-
-    /**
-     * {@link #acquire(long, Duration)} as a future, which needs no thread. Cancelling it, or completing it by other means, ends the
-     * wait; tokens that were granted first are spent. It is completed on the thread whose call does so: of who resets or closes the limiter, or moves its manual clock; of the
-     * common pool when its time has come. What waited for it there should be short, or be asked for by {@code ...Async}.
-     *
-     * <pre>{@code
-     * limiter.acquireAsync(1, Duration.ofSeconds(2)).thenRunAsync(this::send);
-     * }</pre>
-     *
-     * @param cost 1 to {@link #MAX_COST} tokens
-     * @param timeout zero tries once, {@link Decision#NEVER} is none
-     * @return a future that fails as {@code acquire} does
-     * @throws ConfigException if an argument is outside of what is allowed
-     */
-    public CompletableFuture<Void> acquireAsync(long cost, Duration timeout) {
-        long timeoutNanos = Nanos.unsigned("timeout", timeout);
-        long[] figures = new long[Wait.FIGURES];
-        int code = isClosed() ? Status.CLOSED.code() : Waits.after(acquire0(anyAddress(), cost, timeoutNanos, figures));
-        // What is charged for who has left is spent, as for who was too slow to leave.
-        return line.future(code, cost, timeoutNanos, figures, () -> new FutureWait.Granted<>(null, () -> {}));
-    }
-
-    /**
-     * How many callers wait at the moment.
-     *
-     * @throws ClosedException if the limiter is closed
-     */
-    public long waiting() {
-        long[] waiting = new long[1];
-        Status.check(waiting0(address(), waiting));
-        return waiting[0];
-    }
-
-    /** {@link #reserve(long, Duration)}, due whenever it is. */
-    public Reservation reserve(long cost) {
-        return reserve(cost, Decision.NEVER);
-    }
-
-    /**
-     * Charges {@code cost} tokens now, to be used once they are due, if that is within {@code maxWait}: waiting for callers with a
-     * scheduler of their own.
-     *
-     * @param cost 1 to {@link #MAX_COST} tokens
-     * @param maxWait zero: only what can be used at once; {@link Decision#NEVER}: whenever it is
-     * @throws TimedOutException if they would be due later, or somebody waits
-     * @throws ExceedsCapacityException if they never can be had
-     * @throws UnsupportedOperationException if the limiter has several quotas, or one of another algorithm than {@link
-     *     Algorithm#GCRA}
-     * @throws ConfigException if an argument is outside of what is allowed
-     * @throws ClosedException if the limiter is closed
-     */
-    public Reservation reserve(long cost, Duration maxWait) {
-        long maxWaitNanos = Nanos.unsigned("maxWait", maxWait);
-        long[] figures = new long[Reservation.FIGURES];
-        Status status = Status.of(reserve0(address(), cost, maxWaitNanos, figures));
-        return switch (status) {
-            case ALLOWED -> new Reservation(this, figures);
-            case TIMED_OUT, EXCEEDS_CAPACITY -> throw line.failure(status, 0, maxWaitNanos);
-            case UNSUPPORTED ->
-                throw status.failure(Mistake.text("quota", Quota.text(current()), "to reserve: one quota, with gcra"));
-            default -> {
-                status.admits("cost", cost);
-                throw status.failure("");
-            }
-        };
-    }
-
-    /** Returns whether a reservation was credited. */
-    boolean cancelReservation(long[] figures) {
-        int code = Waits.after(cancelReservation0(address(), figures));
-        if (code == Status.TOO_LATE.code()) {
-            return false;
-        }
-        Status.check(code);
-        return true;
     }
 
     /**
@@ -401,43 +258,15 @@ public final class RateLimiter extends QuotaLimiter {
     }
 
     @Override
-    void endWaits() {
-        Waits.leaveAll(line);
+    int acquire(long address, byte[] key, long cost, long timeoutNanos, long[] wait) {
+        return acquire0(address, cost, timeoutNanos, wait);
     }
 
-    /** Those who wait for tokens. */
-    private final class RateLine extends Line {
-        RateLine(Clock clock) {
-            super("cost", clock);
-        }
-
-        @Override
-        int poll(long ticket, long[] wakeAfterNanos) {
-            return Waits.after(poll0(anyAddress(), ticket, wakeAfterNanos));
-        }
-
-        @Override
-        int cancel(long ticket) {
-            return Waits.after(cancel0(anyAddress(), ticket));
-        }
-
-        @Override
-        boolean isClosed() {
-            return RateLimiter.this.isClosed();
-        }
-
-        @Override
-        Refusal refusal(Status status, long elapsedNanos, long timeoutNanos) {
-            long[] waiting = new long[1];
-            Status.check(waiting0(anyAddress(), waiting));
-            return new Refusal(
-                    status,
-                    Duration.ofNanos(elapsedNanos),
-                    Nanos.duration(timeoutNanos),
-                    current().get(0).limit(),
-                    0,
-                    waiting[0]);
-        }
+    @Override
+    long waitingFor(long address, byte[] key) {
+        long[] waiting = new long[1];
+        Status.check(waiting0(address, waiting));
+        return waiting[0];
     }
 
     /** The quotas, for people. */
@@ -463,7 +292,7 @@ public final class RateLimiter extends QuotaLimiter {
          * @throws ConfigException if it is outside of that
          */
         public Builder maxWaiters(long maxWaiters) {
-            this.maxWaiters = Mistake.within("maxWaiters", maxWaiters, 0, MAX_WAITERS);
+            this.maxWaiters = checkMaxWaiters(maxWaiters);
             return this;
         }
 
@@ -479,8 +308,12 @@ public final class RateLimiter extends QuotaLimiter {
          * @throws ConfigException if a quota's parts don't go together
          */
         public RateLimiter build() {
-            return new RateLimiter(quotas, maxWaiters, clock);
+            return new RateLimiter(this);
         }
+    }
+
+    static long checkMaxWaiters(long maxWaiters) {
+        return Mistake.within("maxWaiters", maxWaiters, 0, MAX_WAITERS);
     }
 
     private static native int create0(long[] quotas, long maxWaiters, long clock, long[] created, byte[] error);
@@ -494,15 +327,19 @@ public final class RateLimiter extends QuotaLimiter {
 
     private native int acquire0(long address, long cost, long timeoutNanos, long[] wait);
 
-    private native int poll0(long address, long ticket, long[] wakeAfterNanos);
+    @Override
+    native int poll0(long address, long ticket, long[] wakeAfterNanos);
 
-    private native int cancel0(long address, long ticket);
+    @Override
+    native int cancel0(long address, long ticket);
 
     private native int waiting0(long address, long[] waiting);
 
-    private native int reserve0(long address, long cost, long maxWaitNanos, long[] figures);
+    @Override
+    native int reserve0(long address, long cost, long maxWaitNanos, long[] figures);
 
-    private native int cancelReservation0(long address, long[] figures);
+    @Override
+    native int cancelReservation0(long address, long[] figures);
 
     private native int decide0(long address, long cost, long[] figures);
 

@@ -23,12 +23,12 @@ public final class Reservation {
     private static final AtomicIntegerFieldUpdater<Reservation> CANCELLED =
             AtomicIntegerFieldUpdater.newUpdater(Reservation.class, "cancelled");
 
-    private final RateLimiter limiter;
+    private final RateWaiting limiter;
     private final long[] figures;
     /** 1 once it was. */
     private volatile int cancelled;
 
-    Reservation(RateLimiter limiter, long[] figures) {
+    Reservation(RateWaiting limiter, long[] figures) {
         this.limiter = limiter;
         this.figures = figures;
     }

@@ -2,10 +2,12 @@ package io.github.tidegate;
 
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 
 /** What the commands of a script go to: a limiter without keys, or one key of a limiter with. */
 final class ConformanceBudget {
@@ -33,6 +35,14 @@ final class ConformanceBudget {
             return key == null
                     ? plain.tryAcquire(cost)
                     : key.text != null ? keyed.tryAcquire(key.text, cost) : keyed.tryAcquire(key.bytes, cost);
+        }
+
+        CompletableFuture<Void> acquireAsync(long cost, Duration timeout) {
+            return key == null
+                    ? plain.acquireAsync(cost, timeout)
+                    : key.text != null
+                            ? keyed.acquireAsync(key.text, cost, timeout)
+                            : keyed.acquireAsync(key.bytes, cost, timeout);
         }
 
         Decision decide(long cost) {
@@ -90,6 +100,14 @@ final class ConformanceBudget {
             return key == null
                     ? plain.tryAcquire(permits)
                     : key.text != null ? keyed.tryAcquire(key.text, permits) : keyed.tryAcquire(key.bytes, permits);
+        }
+
+        CompletableFuture<Permit> acquireAsync(long permits, Duration timeout) {
+            return key == null
+                    ? plain.acquireAsync(permits, timeout)
+                    : key.text != null
+                            ? keyed.acquireAsync(key.text, permits, timeout)
+                            : keyed.acquireAsync(key.bytes, permits, timeout);
         }
 
         long inFlight() {

@@ -134,7 +134,7 @@ public final class ConformanceDriver {
                 case "cancel" -> {
                     return waits.cancel(words[1]);
                 }
-                case "close" -> known(concurrencies, words[1]).close();
+                case "close" -> lender(words[1]).close();
                 case "waiting" -> {
                     return "ok " + waiting(words[1]);
                 }
@@ -150,7 +150,7 @@ public final class ConformanceDriver {
                     return "ok" + top(known(keyedRates, words[1]).topDenied(Integer.parseInt(options.get("n"))));
                 }
                 case "reconfigure" -> reconfigure(words[1], quotas(words, 2));
-                case "limit" -> setLimit(words[1], Long.parseLong(words[2]));
+                case "limit" -> lender(words[1]).setLimit(Long.parseLong(words[2]));
                 case "in_flight" -> {
                     return "ok " + permits(words[1], options).inFlight();
                 }
@@ -180,6 +180,7 @@ public final class ConformanceDriver {
             KeyedRateLimiter.Builder builder =
                     KeyedRateLimiter.builder(quotas).whenFull(whenFull).clock(clock);
             builder.maxKeys(Long.parseLong(options.get("max_keys")));
+            maxWaiters(options).ifPresent(builder::maxWaiters);
             builder.trackDenied(Integer.parseInt(options.getOrDefault("track_denied", "0")));
             keyedRates.put(words[1], builder.build());
         }
@@ -190,6 +191,7 @@ public final class ConformanceDriver {
             if (options.containsKey("max_keys")) {
                 KeyedConcurrencyLimiter.Builder builder =
                         KeyedConcurrencyLimiter.builder(limit).maxKeys(Long.parseLong(options.get("max_keys")));
+                maxWaiters(options).ifPresent(builder::maxWaiters);
                 keyedConcurrencies.put(
                         name, builder.trackHoldTime(trackHoldTime).clock(clock).build());
             } else {
@@ -232,16 +234,28 @@ public final class ConformanceDriver {
 
         private CompletableFuture<?> begin(String name, Map<String, String> options) {
             Duration timeout = ConformanceWaits.duration(options, "timeout");
-            return rates.containsKey(name)
-                    ? rates.get(name).acquireAsync(cost(options), timeout)
-                    : known(concurrencies, name).acquireAsync(cost(options), timeout);
+            return rates.containsKey(name) || keyedRates.containsKey(name)
+                    ? tokens(name, options).acquireAsync(cost(options), timeout)
+                    : permits(name, options).acquireAsync(cost(options), timeout);
         }
 
         private String waiting(String name) {
-            Stats stats = rates.containsKey(name)
-                    ? rates.get(name).stats()
-                    : known(concurrencies, name).stats();
+            Stats stats = statsOf(name);
             return "waiting=" + stats.waiting() + " timed_out=" + stats.timedOut() + " cancelled=" + stats.cancelled();
+        }
+
+        private Stats statsOf(String name) {
+            if (rates.containsKey(name)) {
+                return rates.get(name).stats();
+            }
+            if (keyedRates.containsKey(name)) {
+                return keyedRates.get(name).stats();
+            }
+            return lender(name).stats();
+        }
+
+        private Lender lender(String name) {
+            return concurrencies.containsKey(name) ? concurrencies.get(name) : known(keyedConcurrencies, name);
         }
 
         private String many(String name, Map<String, String> options) {
@@ -260,28 +274,18 @@ public final class ConformanceDriver {
             }
         }
 
-        private void setLimit(String name, long limit) {
-            if (concurrencies.containsKey(name)) {
-                concurrencies.get(name).setLimit(limit);
-            } else {
-                known(keyedConcurrencies, name).setLimit(limit);
-            }
-        }
-
         private String stats(String name) {
+            Stats stats = statsOf(name);
             if (rates.containsKey(name)) {
-                return calls(rates.get(name).stats());
+                return calls(stats);
             }
             if (keyedRates.containsKey(name)) {
-                Stats stats = keyedRates.get(name).stats();
                 return calls(stats) + " evicted_live=" + stats.evictedLive() + " capacity=" + stats.capacity();
             }
             if (keyedConcurrencies.containsKey(name)) {
-                Stats stats = keyedConcurrencies.get(name).stats();
                 return "limit=" + stats.limit() + " " + calls(stats) + releases(stats) + " capacity=" + stats.capacity()
                         + holdTimes(name, stats);
             }
-            Stats stats = known(concurrencies, name).stats();
             return "limit=" + stats.limit() + " in_flight=" + stats.inFlight() + " available=" + stats.available() + " "
                     + calls(stats) + releases(stats) + holdTimes(name, stats);
         }

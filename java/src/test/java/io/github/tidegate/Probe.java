@@ -77,6 +77,8 @@ final class Probe {
     private static void virtualThreads() throws Exception {
         ConcurrencyLimiter concurrency = ConcurrencyLimiter.of(2);
         RateLimiter rate = RateLimiter.of("10000/s burst 1");
+        KeyedConcurrencyLimiter keyedConcurrency = KeyedConcurrencyLimiter.of(1);
+        KeyedRateLimiter keyedRate = KeyedRateLimiter.of("10000/s burst 1");
         AtomicInteger done = new AtomicInteger();
         AtomicInteger inside = new AtomicInteger();
         AtomicInteger peak = new AtomicInteger();
@@ -84,9 +86,11 @@ final class Probe {
         List<Thread> threads = new ArrayList<>();
         for (int number = 0; number < 200; number++) {
             threads.add((Thread) start.invoke(null, (Runnable) () -> {
-                try (Permit permit = concurrency.acquire(1, Duration.ofMinutes(1))) {
-                    peak.accumulateAndGet(inside.addAndGet((int) permit.permits()), Math::max);
-                    rate.acquire();
+                try (Permit permit = concurrency.acquire(1, Duration.ofMinutes(1));
+                        Permit ofAnn = keyedConcurrency.acquire("ann", 1, Duration.ofMinutes(1))) {
+                    peak.accumulateAndGet(inside.addAndGet((int) ofAnn.permits()), Math::max);
+                    rate.acquire(permit.permits());
+                    keyedRate.acquire("ann");
                     // Holds the permit while another thread has the carrier.
                     Thread.sleep(1);
                     inside.decrementAndGet();
@@ -100,10 +104,10 @@ final class Probe {
             thread.join();
         }
         System.out.println(done + " " + peak + " " + concurrency.available() + " " + concurrency.waiting() + " "
-                + rate.stats().allowed());
+                + rate.stats().allowed() + " " + keyedRate.stats().allowed());
     }
 
-    private static void everythingWithKeys(Clock clock) {
+    private static void everythingWithKeys(ManualClock clock) throws Exception {
         byte[] key = Keys.of("ann", Long.toString(Keys.ip("203.0.113.7").length));
         KeyedRateLimiter rate = KeyedRateLimiter.builder("5/s; 50/min")
                 .maxKeys(10)
@@ -127,6 +131,29 @@ final class Probe {
                 + " " + concurrency.available(key) + " " + rate.topDenied(1));
         permit.release();
         System.out.println(concurrency.stats().releasedOk());
+        everythingThatWaitsForKeys(clock);
+    }
+
+    private static void everythingThatWaitsForKeys(ManualClock clock) throws Exception {
+        KeyedRateLimiter rate =
+                KeyedRateLimiter.builder("1/s").maxWaiters(9).clock(clock).build();
+        rate.acquire("ann");
+        CompletableFuture<Void> tokens = rate.acquireAsync("ann");
+        CompletableFuture<Void> left = rate.acquireAsync("ann");
+        left.cancel(true);
+        KeyedConcurrencyLimiter concurrency =
+                KeyedConcurrencyLimiter.builder(1).maxWaiters(9).clock(clock).build();
+        Permit permit = concurrency.acquire("ann");
+        CompletableFuture<Permit> permits = concurrency.acquireAsync("ann");
+        CompletableFuture<Permit> late = concurrency.acquireAsync("ann", Duration.ofSeconds(1));
+        System.out.println(rate.waiting("ann") + " " + concurrency.waiting("ann"));
+        clock.advance(Duration.ofSeconds(1));
+        permit.release();
+        permits.get().release();
+        concurrency.close();
+        System.out.println(tokens.isDone() + " " + late.isCompletedExceptionally() + " "
+                + concurrency.acquireAsync("ann").isCompletedExceptionally() + " "
+                + concurrency.stats().timedOut());
     }
 
     /** Asks the library that was built for it to panic, wherever it can, and goes on. */
@@ -158,6 +185,8 @@ final class Probe {
             () -> keyedRate.decide("ann", trigger),
             () -> keyedRate.peek("ann", trigger),
             () -> keyedRate.run("ann", trigger, () -> System.out.println("ran")),
+            () -> keyedRate.acquireAsync("ann", trigger, Duration.ZERO),
+            () -> keyedConcurrency.acquireAsync("ann", trigger, Duration.ZERO),
             () -> keyedConcurrency.tryAcquire("ann", trigger),
             () -> keyedConcurrency.run("ann", trigger, () -> System.out.println("ran")),
         };

@@ -116,6 +116,21 @@ class StackOverflowTest {
         acquire(() -> limiter.tryAcquire("ann"), limiter::stats);
     }
 
+    @Test
+    void anAcquireOfAKeyThatMayWaitAndOverflowsTheStackKeepsNoPermit() throws InterruptedException {
+        KeyedConcurrencyLimiter limiter = KeyedConcurrencyLimiter.builder(ConcurrencyLimiter.MAX_LIMIT)
+                .maxKeys(10)
+                .build();
+        Supplier<Optional<Permit>> acquire = () -> {
+            try {
+                return Optional.of(limiter.acquire("ann"));
+            } catch (InterruptedException never) {
+                throw new IllegalStateException(never);
+            }
+        };
+        acquire(acquire, limiter::stats);
+    }
+
     private static void acquire(Supplier<Optional<Permit>> lender, Supplier<Stats> stats) throws InterruptedException {
         onASmallStack(() -> {
             for (int round = 0; round < ROUNDS; round++) {

@@ -6,281 +6,39 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
-/** Waiting for tokens, on threads and as futures; reservations. */
-@Timeout(60)
-class TokenWaitTest {
-    private static final Duration SECOND = Duration.ofSeconds(1);
+class TokenWaitTest extends TokenWaitContract {
+    @Override
+    Spending limiter(String quotas, long maxWaiters, Clock clock) {
+        RateLimiter.Builder builder = RateLimiter.builder(quotas).maxWaiters(maxWaiters);
+        return Spending.of(
+                clock == null ? builder.build() : builder.clock(clock).build());
+    }
 
-    private final ManualClock clock = new ManualClock();
-
-    private RateLimiter limiter(String quotas) {
+    private RateLimiter plain(String quotas) {
         return RateLimiter.builder(quotas).clock(clock).build();
     }
 
     @Test
     void whatIsThereIsTakenAtOnce() throws Exception {
-        RateLimiter limiter = limiter("6/s");
+        RateLimiter limiter = plain("7/s");
         limiter.acquire();
         limiter.acquire(1);
         limiter.acquire(Duration.ZERO);
         limiter.acquire(1, SECOND);
         limiter.acquireAsync().get();
         limiter.acquireAsync(SECOND).get();
+        limiter.acquireAsync(1, SECOND).get();
         assertEquals(0, limiter.peek().remaining());
-        assertEquals(6, limiter.stats().allowed());
-    }
-
-    @Test
-    void aFutureIsCompletedWhenTheClockSaysSo() throws Exception {
-        RateLimiter limiter = limiter("1/s");
-        limiter.acquire();
-        CompletableFuture<Void> first = limiter.acquireAsync();
-        CompletableFuture<Void> second = limiter.acquireAsync();
-        assertEquals(2, limiter.waiting());
-        assertEquals(2, limiter.stats().waiting());
-        clock.advanceNanos(999_999_999);
-        assertFalse(first.isDone());
-        clock.advanceNanos(1);
-        assertTrue(first.isDone());
-        assertFalse(second.isDone());
-        clock.advance(SECOND);
-        second.get();
-        assertFalse(limiter.tryAcquire());
-        assertEquals(3, limiter.stats().allowed());
-    }
-
-    @Test
-    void aThreadGoesOnWhenTheClockSaysSo() throws Exception {
-        RateLimiter limiter = limiter("1/s");
-        limiter.acquire();
-        Waiting<Void> waiting = Waiting.on(limiter::waiting, 1, () -> {
-            limiter.acquire(SECOND);
-            return null;
-        });
-        clock.advance(SECOND);
-        waiting.get();
-        assertEquals(0, limiter.waiting());
-    }
-
-    @Test
-    void nobodyOvertakesWhoWaits() throws Exception {
-        RateLimiter limiter = limiter("2/s");
-        limiter.acquire(2);
-        CompletableFuture<Void> both = limiter.acquireAsync(2, Decision.NEVER);
-        clock.advance(Duration.ofMillis(500));
-        assertFalse(limiter.tryAcquire());
-        assertEquals(0, limiter.peek().remaining());
-        clock.advance(Duration.ofMillis(500));
-        both.get();
-    }
-
-    /** In real time: those who wait are charged when they are due, one after the other, by threads and by timers. */
-    @ParameterizedTest
-    @ValueSource(booleans = {true, false})
-    void inRealTimeTheyAreServedAtTheRateOfTheQuota(boolean threads) throws Exception {
-        RateLimiter limiter = RateLimiter.of("200/s burst 1");
-        limiter.acquire();
-        long start = System.nanoTime();
-        if (threads) {
-            Threads.together(5, number -> {
-                for (int i = 0; i < 4; i++) {
-                    limiter.acquire();
-                }
-            });
-        } else {
-            List<CompletableFuture<Void>> futures = new ArrayList<>();
-            for (int i = 0; i < 20; i++) {
-                futures.add(limiter.acquireAsync());
-            }
-            for (CompletableFuture<Void> future : futures) {
-                future.get(30, TimeUnit.SECONDS);
-            }
-        }
-        assertTrue(System.nanoTime() - start >= 99_000_000, "20 tokens came in " + (System.nanoTime() - start) + " ns");
-        assertEquals(0, limiter.waiting());
-    }
-
-    /** P17. */
-    @Test
-    void p17_aWaitThatWouldOutlastItsTimeoutIsRefusedAtOnceAndChargesNothing() throws Exception {
-        RateLimiter limiter = limiter("1/s");
-        limiter.acquire();
-        TimedOutException late = assertThrows(TimedOutException.class, () -> limiter.acquire(1, SECOND.minusNanos(1)));
-        assertEquals(
-                new Refusal(Status.TIMED_OUT, Duration.ZERO, SECOND.minusNanos(1), 1, 0, 0),
-                late.refusal().orElseThrow());
-        CompletableFuture<Void> first = limiter.acquireAsync(1, SECOND);
-        Waiting.failure(TimedOutException.class, limiter.acquireAsync(1, SECOND));
-        clock.advance(SECOND);
-        first.get();
-        assertEquals(2, limiter.stats().timedOut());
-    }
-
-    @Test
-    void refusalsAtOnceAreNamed() throws Exception {
-        RateLimiter limiter =
-                RateLimiter.builder("1/s").maxWaiters(0).clock(clock).build();
-        limiter.acquire();
-        assertEquals(
-                Status.QUEUE_FULL,
-                assertThrows(QueueFullException.class, limiter::acquire).status());
-        assertEquals(
-                "exceeds_capacity after PT0S: limit 1, 0 in flight, 0 waiting",
-                assertThrows(ExceedsCapacityException.class, () -> limiter.acquire(2))
-                        .getMessage());
-        assertEquals(
-                "maxWaiters: got -1; allowed: 0 to 4294967294",
-                assertThrows(
-                                ConfigException.class,
-                                () -> RateLimiter.builder("1/s").maxWaiters(-1))
-                        .getMessage());
-        for (long cost : new long[] {0, -1, Long.MIN_VALUE, RateLimiter.MAX_COST + 1}) {
-            String text = "cost: got " + cost + "; allowed: 1 to 9007199254740991";
-            assertEquals(
-                    text,
-                    assertThrows(ConfigException.class, () -> limiter.acquire(cost))
-                            .getMessage());
-            assertEquals(
-                    text,
-                    assertThrows(ConfigException.class, () -> limiter.reserve(cost))
-                            .getMessage());
-        }
-        assertEquals(
-                "timeout: got PT-1S; allowed: a duration of zero or more",
-                assertThrows(ConfigException.class, () -> limiter.acquire(SECOND.negated()))
-                        .getMessage());
-        assertEquals(
-                "maxWait: got null; allowed: a duration of zero or more",
-                assertThrows(NullPointerException.class, () -> limiter.reserve(1, null))
-                        .getMessage());
-    }
-
-    /** L12. */
-    @Test
-    void l12_whoLeavesIsChargedNothing() throws Exception {
-        RateLimiter limiter = limiter("1/s");
-        limiter.acquire();
-        Waiting<Void> thread = Waiting.on(limiter::waiting, 1, () -> {
-            limiter.acquire();
-            return null;
-        });
-        CompletableFuture<Void> future = limiter.acquireAsync();
-        thread.thread.interrupt();
-        thread.failure(InterruptedException.class);
-        assertTrue(future.cancel(true));
-        assertEquals(0, limiter.waiting());
-        assertEquals(2, limiter.stats().cancelled());
-        clock.advance(SECOND);
-        assertTrue(limiter.tryAcquire());
-    }
-
-    /** L12. */
-    @Test
-    void l12_closeEndsAllWaits() throws Exception {
-        RateLimiter limiter = limiter("1/s");
-        RateLimiter other = limiter("1/s");
-        limiter.acquire();
-        other.acquire();
-        Waiting<Void> thread = Waiting.on(limiter::waiting, 1, () -> {
-            limiter.acquire();
-            return null;
-        });
-        CompletableFuture<Void> future = limiter.acquireAsync();
-        CompletableFuture<Void> others = other.acquireAsync();
-        limiter.close();
-        limiter.close();
-        assertEquals(
-                Status.CLOSED,
-                thread.failure(ClosedException.class).refusal().orElseThrow().status());
-        Waiting.failure(ClosedException.class, future);
-        assertThrows(ClosedException.class, limiter::acquire);
-        Waiting.failure(ClosedException.class, limiter.acquireAsync());
-        assertThrows(ClosedException.class, () -> limiter.reserve(1));
-        assertEquals(1, other.waiting());
-        clock.advance(SECOND);
-        others.get();
-    }
-
-    @Test
-    void l12_closeWhileEightThreadsWaitIsAnErrorInEachOfThem() throws Exception {
-        for (int round = 0; round < 100; round++) {
-            RateLimiter contended = RateLimiter.of("100000/s burst 1");
-            AtomicInteger errors = new AtomicInteger();
-            AtomicInteger calls = new AtomicInteger();
-            Threads.together(9, number -> {
-                if (number == 8) {
-                    while (calls.get() < 8) {
-                        Thread.onSpinWait();
-                    }
-                    contended.close();
-                    return;
-                }
-                try {
-                    while (true) {
-                        contended.acquire();
-                        calls.incrementAndGet();
-                    }
-                } catch (ClosedException closed) {
-                    errors.incrementAndGet();
-                }
-            });
-            assertEquals(8, errors.get());
-        }
-    }
-
-    @Test
-    void whatIsGivenBackOrChangedGoesToWhoWaits() throws Exception {
-        RateLimiter limiter = limiter("2/h");
-        Decision decision = limiter.decide(2);
-        CompletableFuture<Void> first = limiter.acquireAsync();
-        limiter.refund(decision);
-        first.get();
-        assertTrue(limiter.tryAcquire());
-        CompletableFuture<Void> second = limiter.acquireAsync();
-        limiter.reset();
-        second.get();
-        assertTrue(limiter.tryAcquire());
-        CompletableFuture<Void> third = limiter.acquireAsync();
-        limiter.reconfigure("3/h");
-        third.get();
-        assertEquals(0, limiter.peek().remaining());
-    }
-
-    /** In real time: the head is told that it is due sooner than its timer says. */
-    @ParameterizedTest
-    @ValueSource(booleans = {true, false})
-    void aFasterQuotaIsNoticedByWhoWaitsForTheSlowOne(boolean thread) throws Exception {
-        RateLimiter limiter = RateLimiter.of("1/h");
-        limiter.acquire();
-        if (thread) {
-            Waiting<Void> waiting = Waiting.on(limiter::waiting, 1, () -> {
-                limiter.acquire();
-                return null;
-            });
-            limiter.reconfigure("1000/s burst 1");
-            waiting.get();
-        } else {
-            CompletableFuture<Void> waiting = limiter.acquireAsync();
-            limiter.reconfigure("1000/s burst 1");
-            waiting.get(30, TimeUnit.SECONDS);
-        }
-        assertEquals(0, limiter.waiting());
+        assertEquals(7, limiter.stats().allowed());
     }
 
     /** F10. */
     @Test
     void f10_aHoleAmongReservationsIsNotGivenAway() {
-        RateLimiter limiter = limiter("1/s");
+        RateLimiter limiter = plain("1/s");
         assertTrue(limiter.tryAcquire());
         Reservation first = limiter.reserve(1);
         limiter.reserve(1, Decision.NEVER);
@@ -297,7 +55,7 @@ class TokenWaitTest {
 
     @Test
     void theLastReservationIsCreditedOnceIfItIsNotDueYet() {
-        RateLimiter limiter = limiter("2/s");
+        RateLimiter limiter = plain("2/s");
         Reservation now = limiter.reserve(2);
         assertEquals(Duration.ZERO, now.delay());
         assertEquals(2, now.cost());
@@ -312,7 +70,7 @@ class TokenWaitTest {
 
     @Test
     void aReservationThatCannotBeIsRefusedAndChargesNothing() {
-        RateLimiter limiter = limiter("1/s");
+        RateLimiter limiter = plain("1/s");
         assertTrue(limiter.tryAcquire());
         TimedOutException late =
                 assertThrows(TimedOutException.class, () -> limiter.reserve(1, Duration.ofMillis(999)));
@@ -325,8 +83,25 @@ class TokenWaitTest {
                     "quota: got " + other + "; allowed: to reserve: one quota, with gcra",
                     assertThrows(
                                     UnsupportedOperationException.class,
-                                    () -> limiter(other).reserve(1))
+                                    () -> plain(other).reserve(1))
                             .getMessage());
         }
+    }
+
+    @Test
+    void wrongArgumentsOfReservationsAreNamed() {
+        RateLimiter limiter = plain("1/s");
+        for (long cost : new long[] {0, -1, Long.MIN_VALUE, RateLimiter.MAX_COST + 1}) {
+            assertEquals(
+                    "cost: got " + cost + "; allowed: 1 to 9007199254740991",
+                    assertThrows(ConfigException.class, () -> limiter.reserve(cost))
+                            .getMessage());
+        }
+        assertEquals(
+                "maxWait: got null; allowed: a duration of zero or more",
+                assertThrows(NullPointerException.class, () -> limiter.reserve(1, null))
+                        .getMessage());
+        limiter.close();
+        assertThrows(ClosedException.class, () -> limiter.reserve(1));
     }
 }

@@ -1,6 +1,5 @@
 package io.github.tidegate;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -66,11 +65,5 @@ final class Waiting<T> {
                 throw failed.getCause();
             }
         });
-    }
-
-    static void assertAtRest(ConcurrencyLimiter limiter) {
-        assertEquals(0, limiter.waiting());
-        assertEquals(0, limiter.inFlight());
-        assertEquals(limiter.limit(), limiter.available());
     }
 }
