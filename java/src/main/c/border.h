@@ -102,6 +102,7 @@ uintptr_t next_wait(void);
 /* The callbacks of all waits: they keep what they are told until Java fetches it. */
 void keep_event(void *wait, int32_t status, const tidegate_permit *permit);
 void keep_keyed_event(void *wait, int32_t status, const tidegate_keyed_permit *permit);
+void keep_token_event(void *wait, int32_t status, const tidegate_decision *decision);
 
 /* Hands to Java after how long to poll again; returns the call's status as answer() does. */
 jint hand_over_wake_after(JNIEnv *env, int32_t status, uint64_t wake_after_ns, jlongArray wake_after_out);

@@ -115,9 +115,9 @@ static jint acquire(JNIEnv *env, jobject self, jlong address, jbyteArray name, j
     }
     uint64_t ticket = 0;
     uint64_t wake_after_ns = 0;
-    int32_t status = tidegate_keyed_rate_limiter_acquire_async(at(address), key.data, key.size, (uint64_t)cost,
-                                                               (uint64_t)timeout_ns, keep_event, (void *)next_wait(),
-                                                               &ticket, &wake_after_ns);
+    int32_t status = tidegate_keyed_rate_limiter_acquire_refundable_async(
+        at(address), key.data, key.size, (uint64_t)cost, (uint64_t)timeout_ns, keep_token_event, (void *)next_wait(),
+        &ticket, &wake_after_ns);
     drop_key(env, name, &key);
     return hand_over_wait(env, status, ticket, wait_out);
 }

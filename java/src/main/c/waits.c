@@ -12,7 +12,12 @@
 enum { TOLD = 256 };
 
 /* The order of the numbers that an event is in Java: Waits.tell. */
-enum { EVENT_WAIT, EVENT_STATUS, EVENT_PERMIT, EVENT_FIGURES = EVENT_PERMIT + PERMIT_FIGURES };
+enum { EVENT_WAIT, EVENT_STATUS, EVENT_GRANT };
+
+/* The order of the numbers that tokens which may be given back are in Java: QuotaLimiter. A permit has fewer. */
+enum { TOKENS_LIMITER_ID, TOKENS_COST, TOKENS_GRANTED_AT_NS, TOKENS_RESET_COUNT, TOKENS_KEY_HASH, TOKENS_FIGURES };
+
+enum { EVENT_FIGURES = EVENT_GRANT + TOKENS_FIGURES };
 
 typedef struct event {
     struct event *next;
@@ -75,7 +80,7 @@ void keyed_permit_to_figures(const tidegate_keyed_permit *permit, jlong figures[
     figures[KEYED_PERMIT_KEY_REST] = (jlong)permit->key_hash[1];
 }
 
-/* Adds an event, without a permit, to those of this thread; returns its figures. */
+/* Adds an event to those of this thread; returns where what was granted goes. */
 static jlong *keep(void *wait, int32_t status) {
     event *kept = calloc(1, sizeof *kept);
     if (kept == NULL) {
@@ -90,20 +95,31 @@ static jlong *keep(void *wait, int32_t status) {
         told.last->next = kept;
     }
     told.last = kept;
-    return kept->figures;
+    return kept->figures + EVENT_GRANT;
 }
 
 void keep_event(void *wait, int32_t status, const tidegate_permit *permit) {
-    jlong *figures = keep(wait, status);
+    jlong *granted = keep(wait, status);
     if (permit != NULL) {
-        permit_to_figures(permit, figures + EVENT_PERMIT);
+        permit_to_figures(permit, granted);
     }
 }
 
 void keep_keyed_event(void *wait, int32_t status, const tidegate_keyed_permit *permit) {
-    jlong *figures = keep(wait, status);
+    jlong *granted = keep(wait, status);
     if (permit != NULL) {
-        keyed_permit_to_figures(permit, figures + EVENT_PERMIT);
+        keyed_permit_to_figures(permit, granted);
+    }
+}
+
+void keep_token_event(void *wait, int32_t status, const tidegate_decision *decision) {
+    jlong *granted = keep(wait, status);
+    if (decision != NULL) {
+        granted[TOKENS_LIMITER_ID] = (jlong)decision->limiter_id;
+        granted[TOKENS_COST] = (jlong)decision->cost;
+        granted[TOKENS_GRANTED_AT_NS] = (jlong)decision->granted_at_ns;
+        granted[TOKENS_RESET_COUNT] = (jlong)decision->reset_count;
+        granted[TOKENS_KEY_HASH] = (jlong)decision->key_hash;
     }
 }
 

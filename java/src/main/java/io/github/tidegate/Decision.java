@@ -69,7 +69,7 @@ public final class Decision {
      *
      * @param by the identity of the limiter that is asked for it
      * @param other what this is if the limiter refuses it
-     * @param refund the native call, which returns a status's code
+     * @param refund the native call, which returns a code for {@link Waits#once}
      */
     void refund(Object by, String other, IntSupplier refund) {
         if (cost == 0) {
@@ -84,7 +84,7 @@ public final class Decision {
         }
         int code;
         try {
-            code = refund.getAsInt();
+            code = Waits.once(refund);
         } catch (Throwable noRoom) {
             refunded = 0;
             throw noRoom;

@@ -312,14 +312,14 @@ public final class KeyedRateLimiter extends KeyedRateWaiting {
         decision.refund(
                 identity,
                 "one of another key",
-                () -> Waits.after(refund0(
+                () -> refund0(
                         address,
                         key,
                         decision.limiterId,
                         decision.cost,
                         decision.grantedAtNanos,
                         decision.resetCount,
-                        decision.keyHash)));
+                        decision.keyHash));
     }
 
     /**
@@ -500,6 +500,18 @@ public final class KeyedRateLimiter extends KeyedRateWaiting {
     @Override
     int acquire(long address, byte[] key, long cost, long timeoutNanos, long[] wait) {
         return acquire0(address, key, cost, timeoutNanos, wait);
+    }
+
+    @Override
+    int giveBack(long address, byte[] key, long[] granted) {
+        return refund0(
+                address,
+                key,
+                granted[LIMITER_ID],
+                granted[COST],
+                granted[GRANTED_AT],
+                granted[RESET_COUNT],
+                granted[KEY_HASH]);
     }
 
     @Override

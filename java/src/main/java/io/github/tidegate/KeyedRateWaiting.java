@@ -80,9 +80,9 @@ abstract sealed class KeyedRateWaiting extends QuotaLimiter permits KeyedRateLim
 
     /**
      * {@link #acquire(String, long, Duration)} as a future, which needs no thread. Cancelling it, or completing it by other means, ends
-     * the wait; tokens that were granted first are spent. It is completed on the thread whose call does so: of who resets the key,
-     * closes the limiter, or moves its manual clock; of the common pool when its time has come. What waited for it there should be
-     * short, or be asked for by {@code ...Async}.
+     * the wait, or gives the tokens back, as a refund does, if they were granted first. It is completed on the thread whose call does
+     * so: of who resets the key, closes the limiter, or moves its manual clock; of the common pool when its time has come. What waited
+     * for it there should be short, or be asked for by {@code ...Async}.
      *
      * @param key any text
      * @param cost 1 to {@link RateLimiter#MAX_COST} tokens

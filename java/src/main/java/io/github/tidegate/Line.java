@@ -45,7 +45,7 @@ abstract class Line {
      * Waits on this thread until there is what was asked for, if the call that asked did not get it at once.
      *
      * @param code what that call answered
-     * @param figures what it wrote: the wait, or, when this returns, the permit
+     * @param figures what it wrote: the wait, or, when this returns, the grant
      * @throws InterruptedException if the thread is interrupted meanwhile
      * @throws RuntimeException if it comes to nothing
      */

@@ -6,6 +6,17 @@ import java.util.concurrent.CompletableFuture;
 
 /** What rate limiters with and without keys have in common: quotas, statistics, how they are waited for, and being closed. */
 abstract sealed class QuotaLimiter implements AutoCloseable permits RateWaiting, KeyedRateWaiting {
+    /** The order of the numbers that tokens which may be given back are across the native border. */
+    static final int LIMITER_ID = 0;
+
+    static final int COST = 1;
+    static final int GRANTED_AT = 2;
+    static final int RESET_COUNT = 3;
+    static final int KEY_HASH = 4;
+
+    /** How many they are. */
+    static final int GRANT_FIGURES = 5;
+
     private final long address;
     /** Tells this limiter's decisions from others', without their keeping it alive. */
     final Object identity = new Object();
@@ -27,21 +38,21 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateWaiting,
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
-        long[] wait = new long[Wait.FIGURES];
-        int code = Waits.after(acquire(address(), key, cost, timeoutNanos, wait));
+        long[] figures = new long[GRANT_FIGURES];
+        int code = Waits.after(acquire(address(), key, cost, timeoutNanos, figures));
         if (code != 0) { // Status.ALLOWED
-            line.await(code, new Request(key, cost, timeoutNanos), wait);
+            line.await(code, new Request(key, cost, timeoutNanos), figures);
         }
     }
 
     /** Takes tokens as a future. */
     final CompletableFuture<Void> awaitAsync(byte[] key, long cost, Duration timeout) {
         long timeoutNanos = Nanos.unsigned("timeout", timeout);
-        long[] wait = new long[Wait.FIGURES];
-        int code = closed ? Status.CLOSED.code() : Waits.after(acquire(address, key, cost, timeoutNanos, wait));
-        // What is charged for who has left is spent, as for who was too slow to leave.
-        return line.future(
-                code, new Request(key, cost, timeoutNanos), wait, () -> new FutureWait.Granted<>(null, () -> {}));
+        long[] figures = new long[GRANT_FIGURES];
+        int code = closed ? Status.CLOSED.code() : Waits.after(acquire(address, key, cost, timeoutNanos, figures));
+        Request request = new Request(key, cost, timeoutNanos);
+        Runnable unwanted = () -> Waits.once(() -> giveBack(address, request.key(), figures));
+        return line.future(code, request, figures, () -> new FutureWait.Granted<>(null, unwanted));
     }
 
     /** What tokens that can't be had are thrown as. */
@@ -192,8 +203,11 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateWaiting,
         }
     }
 
-    /** Takes tokens or begins a wait for them, and writes that; returns a code for {@link Waits#after}. */
-    abstract int acquire(long address, byte[] key, long cost, long timeoutNanos, long[] wait);
+    /** Takes tokens or begins a wait for them, and writes that wait; returns a code for {@link Waits#after}. */
+    abstract int acquire(long address, byte[] key, long cost, long timeoutNanos, long[] figures);
+
+    /** Gives back what a wait was granted; returns a code for {@link Waits#once}. */
+    abstract int giveBack(long address, byte[] key, long[] granted);
 
     abstract long waitingFor(long address, byte[] key);
 

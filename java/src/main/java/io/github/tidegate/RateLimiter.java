@@ -186,8 +186,8 @@ public final class RateLimiter extends RateWaiting {
         decision.refund(
                 identity,
                 "one of another limiter",
-                () -> Waits.after(refund0(
-                        address, decision.limiterId, decision.cost, decision.grantedAtNanos, decision.resetCount)));
+                () -> refund0(
+                        address, decision.limiterId, decision.cost, decision.grantedAtNanos, decision.resetCount));
     }
 
     /**
@@ -260,6 +260,11 @@ public final class RateLimiter extends RateWaiting {
     @Override
     int acquire(long address, byte[] key, long cost, long timeoutNanos, long[] wait) {
         return acquire0(address, cost, timeoutNanos, wait);
+    }
+
+    @Override
+    int giveBack(long address, byte[] key, long[] granted) {
+        return refund0(address, granted[LIMITER_ID], granted[COST], granted[GRANTED_AT], granted[RESET_COUNT]);
     }
 
     @Override

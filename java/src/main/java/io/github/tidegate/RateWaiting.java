@@ -64,9 +64,9 @@ abstract sealed class RateWaiting extends QuotaLimiter permits RateLimiter {
 
     /**
      * {@link #acquire(long, Duration)} as a future, which needs no thread. Cancelling it, or completing it by other means, ends the
-     * wait; tokens that were granted first are spent. It is completed on the thread whose call does so: of who resets or closes the
-     * limiter, or moves its manual clock; of the common pool when its time has come. What waited for it there should be short, or be
-     * asked for by {@code ...Async}.
+     * wait, or gives the tokens back, as a refund does, if they were granted first. It is completed on the thread whose call does so:
+     * of who resets or closes the limiter, or moves its manual clock; of the common pool when its time has come. What waited for it
+     * there should be short, or be asked for by {@code ...Async}.
      *
      * <pre>{@code
      * limiter.acquireAsync(1, Duration.ofSeconds(2)).thenRunAsync(this::send);

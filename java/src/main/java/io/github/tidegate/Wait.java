@@ -2,27 +2,29 @@ package io.github.tidegate;
 
 /** One wait for tokens or permits, on a thread or as a future. */
 abstract sealed class Wait permits ParkedWait, FutureWait {
-    /** How many numbers one that has begun is across the native border: its number and its ticket. */
-    static final int FIGURES = 2;
+    /** The order of the numbers that one is across the native border when it begins. */
+    private static final int NUMBER = 0;
+
+    private static final int TICKET = 1;
 
     final Line line;
     /** Told apart by it from all others of the process. */
     final long number;
 
     private final long ticket;
-    /** Receives the permit that is granted. */
+    /** Receives what is granted. */
     private final long[] figures;
 
     private final long beganNanos;
     /** Null while it goes on. */
     private volatile Status outcome;
 
-    /** One that a native call has begun, which has written its numbers to where a permit will be. */
+    /** One that a native call has begun, which has written its numbers to where the grant will be. */
     Wait(Line line, long[] figures) {
         this.line = line;
         this.figures = figures;
-        number = figures[0];
-        ticket = figures[1];
+        number = figures[NUMBER];
+        ticket = figures[TICKET];
         beganNanos = line.nowNanos();
     }
 
@@ -47,7 +49,7 @@ abstract sealed class Wait permits ParkedWait, FutureWait {
     /** Is told, once, what became of it: by an event. */
     final void settle(long[] event) {
         if (event[1] == Status.ALLOWED.code()) {
-            System.arraycopy(event, Waits.PERMIT, figures, 0, figures.length);
+            System.arraycopy(event, Waits.GRANT, figures, 0, figures.length);
         }
         outcome = Status.of((int) event[1]);
     }

@@ -3,6 +3,7 @@ package io.github.tidegate;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.IntSupplier;
 
 /**
  * All waits that go on, and how they are told. The native library says what becomes of a wait within some call, on the thread
@@ -16,11 +17,11 @@ final class Waits {
     /** Below it is the code of a mistake. */
     private static final int LEAST_TOLD = TOLD / 2;
 
-    /** How many numbers an event is across the native border: which wait, the status, and a permit. */
-    private static final int FIGURES = 6;
+    /** Where in an event what was granted begins: after which wait, and the status. */
+    static final int GRANT = 2;
 
-    /** Where in an event the permit begins. */
-    static final int PERMIT = 2;
+    /** How many numbers an event is across the native border. */
+    private static final int FIGURES = GRANT + QuotaLimiter.GRANT_FIGURES;
 
     private static final int AT_ONCE = 16;
 
@@ -57,6 +58,23 @@ final class Waits {
             return code;
         }
         tell();
+        return code - TOLD;
+    }
+
+    /**
+     * {@link #after} for a call that must not be made again once it was made: who can't be told for want of room, on the stack or in
+     * memory, is told by the next call.
+     */
+    static int once(IntSupplier call) {
+        int code = call.getAsInt();
+        if (code < LEAST_TOLD) {
+            return code;
+        }
+        try {
+            tell();
+        } catch (StackOverflowError | OutOfMemoryError later) {
+            // It is left to others.
+        }
         return code - TOLD;
     }
 

@@ -167,6 +167,40 @@ abstract class TokenWaitContract {
         assertTrue(limiter.tryAcquire());
     }
 
+    /** On one thread: what goes on first cancels what was granted with it. */
+    @Test
+    void tokensThatAreGrantedBeforeTheirFutureIsCancelledGoToTheNext() throws Exception {
+        Spending limiter = limiter("2/s");
+        limiter.acquire(2);
+        CompletableFuture<Void> first = limiter.acquireAsync();
+        CompletableFuture<Void> second = limiter.acquireAsync();
+        CompletableFuture<Void> third = limiter.acquireAsync();
+        CompletableFuture<Boolean> cancelled = first.thenApply(granted -> second.cancel(true));
+        clock.advance(SECOND);
+        assertTrue(cancelled.get());
+        assertTrue(second.isCancelled());
+        assertTrue(third.isDone());
+        assertEquals(0, limiter.waiting());
+        assertFalse(limiter.tryAcquire());
+    }
+
+    @Test
+    void tokensThatAreGrantedWhileTheirFutureIsCancelledAreSpentOrGivenBack() throws Exception {
+        for (int round = 0; round < 500; round++) {
+            Spending limiter = limiter("1/s");
+            limiter.acquire();
+            CompletableFuture<Void> future = limiter.acquireAsync();
+            Threads.together(2, thread -> {
+                if (thread == 0) {
+                    clock.advance(SECOND);
+                } else {
+                    future.cancel(true);
+                }
+            });
+            assertEquals(future.isCancelled(), limiter.tryAcquire());
+        }
+    }
+
     /** L12. */
     @Test
     void l12_closeEndsAllWaits() throws Exception {
