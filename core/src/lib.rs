@@ -24,6 +24,8 @@ mod concurrency;
 mod decision;
 mod error;
 mod fork;
+#[cfg(feature = "gate")]
+pub mod gate;
 mod key;
 mod lock;
 mod quota;

@@ -42,6 +42,8 @@ const MAX_KEYS: u64 = 1 << 32;
 
 /// What to do with a new key whose slots are all taken by keys that still count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "gate", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "gate", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum WhenFull {
     /// Forget the key that owes the smallest share of its quota: it starts afresh when it comes again.

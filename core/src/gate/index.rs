@@ -1,0 +1,1 @@
+//! Which rules match a request, without asking those that cannot.

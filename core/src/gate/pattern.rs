@@ -1,0 +1,1 @@
+//! Patterns, ready to be compared with values.
