@@ -1,20 +1,20 @@
 //! What a rule says, as it is written.
 
-use crate::WhenFull;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::{MAX_COST, WhenFull};
+use schemars::{JsonSchema, Schema};
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The rules of a gate, as a file holds them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(title = "The rules of a tidegate gate", transform = allow_schema_field)]
 pub struct Rules {
     /// Whether refusals and events show the keys of requests, such as addresses. If not, they show a hash of each.
     #[serde(default)]
     pub show_keys: bool,
     /// The rules. All that match a request must admit it.
-    #[serde(default)]
     pub rules: Vec<Rule>,
 }
 
@@ -28,8 +28,10 @@ pub struct Rules {
 ///     .key(["client"])
 ///     .quota("100/s burst 20");
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(description = "One rule: which requests it is about, and the limiter that must admit them.")]
+#[schemars(extend("oneOf" = [{ "required": ["quota"] }, { "required": ["concurrency"] }]))]
 pub struct Rule {
     /// What refusals, events and counters call it; no two rules of a gate have the same. A rule keeps what is used across
     /// changes as long as it keeps its name.
@@ -38,55 +40,68 @@ pub struct Rule {
     #[serde(default, rename = "match", skip_serializing_if = "BTreeMap::is_empty")]
     pub matches: BTreeMap<String, Pattern>,
     /// The attributes whose values, together, have a budget of their own. Without any there is one budget for all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "texts")]
+    #[schemars(with = "Texts<'static>")]
     pub key: Vec<String>,
     /// Quotas that all must admit, such as `100/s burst 20`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "texts")]
+    #[schemars(with = "Texts<'static>")]
     pub quota: Vec<String>,
     /// How many requests may be inside at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64", range(max = MAX_COST))]
     pub concurrency: Option<u64>,
     /// How long a request may wait to be admitted, such as `50ms`; or `call`: as long as the call itself may wait. By default
     /// it doesn't wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub timeout: Option<String>,
     /// How many requests may wait at once, for each key. By default as many as come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64", range(max = MAX_COST))]
     pub max_waiters: Option<u64>,
     /// Whether the rule refuses, only counts what it would refuse, or is out of use.
     #[serde(default)]
     pub mode: Mode,
     /// What a request of cost 1 costs here, in tokens or permits. By default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64", range(max = MAX_COST))]
     pub cost: Option<u64>,
     /// For how many keys that count at once there is room. By default 100,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64", range(max = MAX_COST))]
     pub max_keys: Option<u64>,
     /// What becomes of a new key when there is no room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "WhenFull")]
     pub when_full: Option<WhenFull>,
     /// Quotas of single keys in place of `quota`, by the key. For rules with a quota whose key is one attribute.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", serialize_with = "texts_by_key")]
+    #[schemars(with = "BTreeMap<String, Texts<'static>>")]
     pub overrides: BTreeMap<String, Vec<String>>,
 }
 
 /// How the value of an attribute is compared: always the whole value. Any one of several texts will do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
     /// The value is the text.
-    Exact(Vec<String>),
+    #[serde(serialize_with = "texts")]
+    Exact(#[schemars(with = "Texts<'static>")] Vec<String>),
     /// The value begins with the text.
-    Prefix(Vec<String>),
+    #[serde(serialize_with = "texts")]
+    Prefix(#[schemars(with = "Texts<'static>")] Vec<String>),
     /// `?` is one character and `*` any number of them, but no `/`; `**` is any number of them, `/` too; `[ab]` and `[!ab]` are one
     /// character of a set, `{a,b}` is either.
-    Glob(Vec<String>),
+    #[serde(serialize_with = "texts")]
+    Glob(#[schemars(with = "Texts<'static>")] Vec<String>),
     /// A regular expression for the whole value, without look-around and back references, so that it takes linear time.
-    Regex(Vec<String>),
+    #[serde(serialize_with = "texts")]
+    Regex(#[schemars(with = "Texts<'static>")] Vec<String>),
 }
 
 /// What a rule does to requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// It refuses them.
@@ -233,4 +248,46 @@ impl Pattern {
             Self::Exact(texts) | Self::Prefix(texts) | Self::Glob(texts) | Self::Regex(texts) => texts,
         }
     }
+}
+
+impl Rules {
+    /// The JSON Schema (2020-12) of rule files: what editors check and complete them by, in JSON, YAML and TOML.
+    #[must_use]
+    pub fn json_schema() -> String {
+        format!("{:#}\n", schemars::schema_for!(Self).to_value())
+    }
+}
+
+/// In JSON, a file tells editors by this field what its schema is.
+fn allow_schema_field(schema: &mut Schema) {
+    let field = schemars::json_schema!({ "description": "Where the schema of this file is.", "type": "string" });
+    if let Some(fields) = schema.get_mut("properties").and_then(|fields| fields.as_object_mut()) {
+        fields.insert("$schema".into(), field.to_value());
+    }
+}
+
+/// One text, or a list of texts.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+enum Texts<'t> {
+    One(&'t str),
+    Several(&'t [String]),
+}
+
+impl<'t> From<&'t Vec<String>> for Texts<'t> {
+    fn from(texts: &'t Vec<String>) -> Self {
+        match &**texts {
+            [text] => Self::One(text),
+            texts => Self::Several(texts),
+        }
+    }
+}
+
+fn texts<S: Serializer>(texts: &Vec<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    Texts::from(texts).serialize(serializer)
+}
+
+fn texts_by_key<S: Serializer>(texts: &BTreeMap<String, Vec<String>>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(texts.iter().map(|(key, texts)| (key, Texts::from(texts))))
 }

@@ -42,7 +42,7 @@ const MAX_KEYS: u64 = 1 << 32;
 
 /// What to do with a new key whose slots are all taken by keys that still count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "gate", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "gate", derive(serde::Serialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "gate", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum WhenFull {
@@ -50,6 +50,7 @@ pub enum WhenFull {
     #[default]
     Evict,
     /// Refuse the new key, as [`Status::KeysFull`](crate::Status::KeysFull).
+    #[cfg_attr(feature = "gate", schemars(description = "Refuse the new key."))]
     DenyNew,
 }
 
