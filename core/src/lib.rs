@@ -43,6 +43,8 @@ pub use concurrency::{
 pub use concurrency::{AcquirePermit, ConcurrencyLimiter, ConcurrencyOptions, OwnedPermit, Permit, RawPermit};
 pub use decision::{Decision, Grant};
 pub use error::Error;
+#[cfg(feature = "gate")]
+pub use gate::Gate;
 pub use key::{IPV6_PREFIX, ip_key, key_of};
 pub use quota::{Algorithm, Anchor, IntoQuotas, Quota};
 pub use rate::{

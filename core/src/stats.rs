@@ -59,6 +59,9 @@ pub(crate) enum Count {
     HoldTimeNs,
     TimedOut,
     Cancelled,
+    /// Requests to which no rule of a gate applied.
+    #[cfg_attr(not(feature = "gate"), expect(dead_code, reason = "only gates have rules"))]
+    Unmatched,
 }
 
 impl Count {

@@ -30,6 +30,8 @@ pub enum Status {
     TooLate = 9,
     /// The wait may be due sooner than was said: poll again.
     PollAgain = 10,
+    /// No rule of the gate applies: go ahead.
+    NoRule = 11,
     /// A required pointer is NULL.
     NullPointer = -1,
     /// A structure's size is not one that this version knows.
@@ -72,6 +74,7 @@ impl Status {
             Self::Pending => "pending",
             Self::TooLate => "too_late",
             Self::PollAgain => "poll_again",
+            Self::NoRule => "no_rule",
             Self::NullPointer => "null_pointer",
             Self::StructSize => "struct_size",
             Self::InvalidOption => "invalid_option",

@@ -161,6 +161,15 @@ impl KeyedConcurrencyLimiter {
         wait::len(&self.shared.of(self.shared.hash(key.as_ref())))
     }
 
+    /// Changes how many may wait for each key; who waits already stays.
+    ///
+    /// # Errors
+    ///
+    /// If max_waiters is over 4,294,967,294. Nothing changes then.
+    pub fn set_max_waiters(&self, max_waiters: u64) -> Result<(), Error> {
+        self.shared.desk.set_max_waiters(max_waiters)
+    }
+
     /// For how many keys with permits out there is room.
     #[must_use]
     pub fn capacity(&self) -> u64 {

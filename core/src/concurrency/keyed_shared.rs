@@ -362,7 +362,7 @@ impl Source for KeyedSource<'_> {
     }
 
     fn max_waiters(&self) -> u64 {
-        self.shared.desk.max_waiters
+        self.shared.desk.max_waiters()
     }
 
     fn clock(&self) -> &Clock {

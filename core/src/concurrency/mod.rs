@@ -193,6 +193,15 @@ impl ConcurrencyLimiter {
         wait::len(&*self.shared)
     }
 
+    /// Changes how many may wait; who waits already stays.
+    ///
+    /// # Errors
+    ///
+    /// If max_waiters is over 4,294,967,294. Nothing changes then.
+    pub fn set_max_waiters(&self, max_waiters: u64) -> Result<(), Error> {
+        self.shared.desk.set_max_waiters(max_waiters)
+    }
+
     /// Whether hold times are measured.
     #[must_use]
     pub fn tracks_hold_time(&self) -> bool {

@@ -291,3 +291,15 @@ fn texts<S: Serializer>(texts: &Vec<String>, serializer: S) -> Result<S::Ok, S::
 fn texts_by_key<S: Serializer>(texts: &BTreeMap<String, Vec<String>>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(texts.iter().map(|(key, texts)| (key, Texts::from(texts))))
 }
+
+impl Mode {
+    /// The name, as it is written: `enforce`, `shadow` or `off`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Enforce => "enforce",
+            Self::Shadow => "shadow",
+            Self::Off => "off",
+        }
+    }
+}

@@ -2,6 +2,9 @@
 
 mod text;
 
+#[cfg(feature = "gate")]
+pub(crate) use text::{duration_ns, quoted};
+
 use crate::clock::saturating_ns;
 use crate::{Error, MAX_COST};
 use std::hash::{Hash, Hasher};

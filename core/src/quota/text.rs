@@ -108,8 +108,17 @@ impl FromStr for Quota {
     }
 }
 
+/// A length of time, such as `50ms`, in ns.
+#[cfg(feature = "gate")]
+pub(crate) fn duration_ns(text: &str) -> Result<u64, Error> {
+    let (count, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len()));
+    let unit_ns = UNITS.iter().find(|(name, _)| *name == unit.trim_start_matches(' ')).map(|(_, ns)| *ns);
+    let ns = unit_ns.and_then(|unit_ns| count.parse::<u64>().ok()?.checked_mul(unit_ns));
+    ns.ok_or_else(|| Error::option("duration", quoted(text), format_args!("a whole number and one of {UNIT_NAMES}, such as 50ms")))
+}
+
 /// At most 100 characters of a text, in quotes.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     match text.char_indices().nth(100) {
         None => format!("{text:?}"),
         Some((end, _)) => format!("{:?}… ({} bytes)", &text[..end], text.len()),

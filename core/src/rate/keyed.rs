@@ -293,6 +293,15 @@ impl KeyedRateLimiter {
         self.shared.quotas.lock().clone()
     }
 
+    /// Changes how many may wait for each key; who waits already stays.
+    ///
+    /// # Errors
+    ///
+    /// If max_waiters is over 4,294,967,294. Nothing changes then.
+    pub fn set_max_waiters(&self, max_waiters: u64) -> Result<(), Error> {
+        self.shared.states.desk.set_max_waiters(max_waiters)
+    }
+
     /// What was allowed, denied and evicted since the limiter was built, and about how many keys count.
     #[must_use]
     pub fn stats(&self) -> Stats {

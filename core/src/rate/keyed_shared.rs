@@ -173,7 +173,7 @@ impl Source for KeyedSource<'_> {
     }
 
     fn max_waiters(&self) -> u64 {
-        self.shared.states.desk.max_waiters
+        self.shared.states.desk.max_waiters()
     }
 
     fn clock(&self) -> &Clock {

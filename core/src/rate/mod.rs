@@ -196,6 +196,15 @@ impl RateLimiter {
         wait::len(&*self.shared)
     }
 
+    /// Changes how many may wait; who waits already stays.
+    ///
+    /// # Errors
+    ///
+    /// If max_waiters is over 4,294,967,294. Nothing changes then.
+    pub fn set_max_waiters(&self, max_waiters: u64) -> Result<(), Error> {
+        self.shared.desk.set_max_waiters(max_waiters)
+    }
+
     /// What was allowed and denied since the limiter was built, and how many wait.
     #[must_use]
     pub fn stats(&self) -> Stats {

@@ -311,7 +311,7 @@ impl Source for Shared {
     }
 
     fn max_waiters(&self) -> u64 {
-        self.desk.max_waiters
+        self.desk.max_waiters()
     }
 
     fn clock(&self) -> &Clock {

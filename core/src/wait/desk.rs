@@ -1,11 +1,11 @@
 //! The queue of a limiter without keys.
 
 use super::queue::Queue;
-use crate::fork;
+use crate::{Error, fork};
 use crate::lock::Inherited;
 use crate::sync::Lock;
 use std::ops::DerefMut;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The most that can wait.
 pub(crate) const MAX_WAITERS: u64 = u32::MAX as u64 - 1;
@@ -14,12 +14,24 @@ pub(crate) struct Desk {
     queue: Lock<Queue>,
     /// The [process](fork) whose waiters the queue holds; as the lock knows it, to be read without it.
     process: AtomicU32,
-    pub(crate) max_waiters: u64,
+    max_waiters: AtomicU64,
 }
 
 impl Desk {
     pub(crate) fn new(max_waiters: u64) -> Self {
-        Self { queue: Lock::new(Queue::default()), process: AtomicU32::new(fork::count()), max_waiters }
+        Self { queue: Lock::new(Queue::default()), process: AtomicU32::new(fork::count()), max_waiters: AtomicU64::new(max_waiters) }
+    }
+
+    /// How many may wait; more may be there from before.
+    pub(crate) fn max_waiters(&self) -> u64 {
+        // Relaxed: a number that hangs together with nothing.
+        self.max_waiters.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_max_waiters(&self, max_waiters: u64) -> Result<(), Error> {
+        super::check_max_waiters(max_waiters)?;
+        self.max_waiters.store(max_waiters, Ordering::Relaxed);
+        Ok(())
     }
 
     /// The queue, which in the child of a fork is empty: nobody who waited is there. `unmark` is called then, and nobody waits.

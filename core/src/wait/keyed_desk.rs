@@ -2,20 +2,20 @@
 
 use super::desk::MAX_WAITERS;
 use super::queue::{Line, Places, Queue, Ticket};
-use crate::fork;
+use crate::{Error, fork};
 use crate::lock::Inherited;
 use crate::sync::Lock;
 use crate::table::KeyHash;
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 pub(crate) struct KeyedDesk {
     queues: Lock<Queues>,
     /// As in [`Desk`](super::Desk).
     process: AtomicU32,
     /// For each key.
-    pub(crate) max_waiters: u64,
+    max_waiters: AtomicU64,
 }
 
 #[derive(Default)]
@@ -27,7 +27,19 @@ struct Queues {
 impl KeyedDesk {
     pub(crate) fn new(max_waiters: u64) -> Self {
         debug_assert!(max_waiters <= MAX_WAITERS);
-        Self { queues: Lock::new(Queues::default()), process: AtomicU32::new(fork::count()), max_waiters }
+        Self { queues: Lock::new(Queues::default()), process: AtomicU32::new(fork::count()), max_waiters: AtomicU64::new(max_waiters) }
+    }
+
+    /// How many may wait; more may be there from before.
+    pub(crate) fn max_waiters(&self) -> u64 {
+        // Relaxed: a number that hangs together with nothing.
+        self.max_waiters.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_max_waiters(&self, max_waiters: u64) -> Result<(), Error> {
+        super::check_max_waiters(max_waiters)?;
+        self.max_waiters.store(max_waiters, Ordering::Relaxed);
+        Ok(())
     }
 
     /// In the child of a fork nobody waits, and `unmark_all` is called.

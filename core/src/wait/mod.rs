@@ -25,6 +25,8 @@ pub(crate) use desk::{Desk, MAX_WAITERS};
 pub(crate) use future::{Sleep, Wait};
 pub(crate) use keyed_desk::KeyedDesk;
 pub use notice::Event;
+#[cfg(feature = "gate")]
+pub(crate) use park::block_on;
 pub use queue::Ticket;
 pub(crate) use queue::{Granted, Queue};
 pub use refusal::{AcquireError, Refusal};

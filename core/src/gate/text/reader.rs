@@ -37,7 +37,7 @@ struct Reader<'s, 't> {
     found: usize,
 }
 
-/// Each reads a value; if it can't be read, it tells of that and what it returns doesn't matter: the rule is left out.
+/// Each reads a value; if it can't be read, it tells of that and what it returns doesn't matter: the rule is not [sound](Lines::is_sound).
 impl Reader<'_, '_> {
     fn rules(&mut self, root: &Node<'_>) -> (Rules, Lines) {
         let mut rules = Rules::default();
@@ -55,10 +55,8 @@ impl Reader<'_, '_> {
                     for (place, node) in self.items(node, name, RULES).iter().enumerate() {
                         let found = self.found;
                         let (rule, rule_lines) = self.rule(node, place);
-                        if self.found == found {
-                            rules.rules.push(rule);
-                            lines.0.push(rule_lines);
-                        }
+                        rules.rules.push(rule);
+                        lines.0.push(RuleLines { is_sound: self.found == found, ..rule_lines });
                     }
                 }
                 _ => self.unknown(name, *at, name, TOP),
@@ -71,7 +69,7 @@ impl Reader<'_, '_> {
     fn rule(&mut self, node: &Node<'_>, place: usize) -> (Rule, RuleLines) {
         self.rule = Some(label(node, place));
         let mut rule = Rule::default();
-        let mut lines = RuleLines { line: self.source.line(node.span.start), fields: HashMap::new() };
+        let mut lines = RuleLines { line: self.source.line(node.span.start), fields: HashMap::new(), is_sound: false };
         let fields = self.fields(node, "rules", RULE);
         if matches!(node.value, Value::Map(_)) && !fields.iter().any(|field| field.name == "name") {
             self.fault(node.span.start, "name", "nothing".into(), "a text that isn't empty");

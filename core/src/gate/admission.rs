@@ -1,0 +1,153 @@
+//! All or nothing: what all rules that match are asked for, in turn, and what is given back if one refuses.
+
+use super::entry::Entry;
+use super::limiter::{Standing, Taken};
+use super::refusal::{Refusal, shown_key};
+use super::rule_set::{Found, Placed, RuleSet, Values};
+use crate::stats::Count;
+use crate::{NEVER_NS, Status};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What the rules at these places gave.
+pub(super) type Held = SmallVec<[(u32, Taken); 2]>;
+
+/// One request to one set of rules.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) set: &'a Arc<RuleSet>,
+    pub(super) values: &'a Values<'a>,
+    /// What the request costs, before the rules multiply it.
+    pub(super) cost: u64,
+}
+
+impl<'a> Asked<'a> {
+    /// Takes from each of `places` in turn, up to the first that refuses.
+    #[inline]
+    pub(super) fn take(&self, places: &[u32], held: &mut Held) -> Result<(), (u32, Status)> {
+        let mut joined = SmallVec::new();
+        for place in places {
+            let placed = self.set.rule(*place);
+            match placed.limiter.take(placed.key(self.values, &mut joined), placed.cost(self.cost)) {
+                Ok(taken) => {
+                    placed.note_refused(false);
+                    held.push((*place, taken));
+                }
+                Err(status) => {
+                    placed.note_refused(true);
+                    return Err((*place, status));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives back what was taken last, down to the first `keep`.
+    pub(super) fn give_back(&self, held: &mut Held, keep: usize) {
+        let mut joined = SmallVec::new();
+        while held.len() > keep {
+            let Some((place, taken)) = held.pop() else { return };
+            let placed = self.set.rule(place);
+            placed.limiter.give_back(placed.key(self.values, &mut joined), &taken, true);
+        }
+    }
+
+    /// The request is admitted: what is in shadow is asked too, and all is counted.
+    #[inline]
+    pub(super) fn admitted(&self, held: &Held, shadows: &[u32], refused: impl FnMut(&Refusal)) -> Entry {
+        let applies = !held.is_empty() || !shadows.is_empty();
+        let mut entry = Entry::new(Arc::clone(self.set), applies);
+        for (place, taken) in held {
+            self.set.rule(*place).counters.increment(Count::Allowed);
+            entry.hold(*place, taken, || self.standing(*place));
+        }
+        if !shadows.is_empty() {
+            self.ask_shadows(shadows, &mut entry, refused);
+        }
+        self.set.counters.increment(if applies { Count::Allowed } else { Count::Unmatched });
+        entry
+    }
+
+    fn ask_shadows(&self, shadows: &[u32], entry: &mut Entry, mut refused: impl FnMut(&Refusal)) {
+        let mut joined = SmallVec::new();
+        for place in shadows {
+            let placed = self.set.rule(*place);
+            let key = placed.key(self.values, &mut joined);
+            match placed.limiter.take(key, placed.cost(self.cost)) {
+                Ok(taken) => {
+                    placed.counters.increment(Count::Allowed);
+                    entry.hold(*place, &taken, || self.standing(*place));
+                }
+                Err(status) => {
+                    placed.counters.increment(Count::Denied);
+                    refused(&self.refusal(*place, status));
+                }
+            }
+        }
+    }
+
+    /// The request is refused, by the rule at `place` and perhaps by others of `found`: what is said is of the one that has to be waited
+    /// for longest.
+    #[cold]
+    pub(super) fn refused(&self, found: &[u32], place: u32, status: Status) -> Refusal {
+        let mut refusal = self.refusal(place, status);
+        let mut refuser = place;
+        for other in found.iter().copied().filter(|other| *other != place && *other < self.set.first_shadow) {
+            let placed = self.set.rule(other);
+            let standing = self.standing(other);
+            let outlasts = standing.retry_after_ns.unwrap_or(0) > refusal.retry_after_ns.unwrap_or(0);
+            if standing.status != Status::Allowed && outlasts {
+                refusal = Refusal::new(placed, shown_key(self.set, placed, self.values), standing.status, standing);
+                refuser = other;
+            }
+        }
+        self.set.rule(refuser).counters.increment(Count::Denied);
+        self.set.counters.increment(Count::Denied);
+        refusal
+    }
+
+    /// How the rule at `place` would answer now.
+    pub(super) fn standing(&self, place: u32) -> Standing {
+        let placed = self.set.rule(place);
+        let mut joined = SmallVec::new();
+        placed.limiter.peek(placed.key(self.values, &mut joined), placed.cost(self.cost))
+    }
+
+    /// What the rule at `place` says of the request, which it refused with `status`.
+    fn refusal(&self, place: u32, status: Status) -> Refusal {
+        let placed = self.set.rule(place);
+        let mut standing = self.standing(place);
+        if standing.status == Status::Allowed {
+            // It came free in between.
+            standing.retry_after_ns = Some(0);
+        }
+        if status == Status::ExceedsCapacity {
+            standing.retry_after_ns = Some(NEVER_NS);
+        }
+        Refusal::new(placed, shown_key(self.set, placed, self.values), status, standing)
+    }
+}
+
+/// The places of those that are tried, those that are waited for, and those in shadow, of what was found.
+#[inline]
+pub(super) fn phases<'f>(set: &RuleSet, found: &'f mut Found) -> (&'f [u32], &'f [u32], &'f [u32]) {
+    let waiting = found.partition_point(|place| *place < set.first_waiting);
+    let shadow = found.partition_point(|place| *place < set.first_shadow);
+    if waiting > 1 {
+        // Who refused last will most likely refuse again.
+        found[..waiting].sort_by_key(|place| !set.rule(*place).refused_last.load(Ordering::Relaxed));
+    }
+    (&found[..waiting], &found[waiting..shadow], &found[shadow..])
+}
+
+impl Placed {
+    /// Written only when it changes, so that the line stays where it is read.
+    #[inline]
+    fn note_refused(&self, refused: bool) {
+        // Relaxed: a hint.
+        if self.refused_last.load(Ordering::Relaxed) != refused {
+            self.refused_last.store(refused, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What an admitted request holds.
+
+use super::limiter::{Limiter, Standing, Taken};
+use super::rule_set::RuleSet;
+use crate::Status;
+use crate::quota::Quota;
+use crate::stats::Count;
+use crate::{RawKeyedPermit, RawPermit};
+use smallvec::SmallVec;
+use std::fmt;
+use std::sync::Arc;
+
+/// A request that was admitted. Its permits are given back when this is dropped, on whichever thread.
+///
+/// Dropping counts as *ok* in the statistics, or as *failed* while a panic unwinds; [`release`](Self::release) says which.
+#[must_use = "the permits are given back when this is dropped"]
+pub struct Entry {
+    set: Arc<RuleSet>,
+    holds: SmallVec<[Hold; 2]>,
+    applies: bool,
+    /// What was said of the work, if anything was.
+    ok: Option<bool>,
+}
+
+/// What a rule gave.
+struct Hold {
+    rule: u32,
+    what: What,
+}
+
+enum What {
+    Permits(RawPermit),
+    KeyedPermits(RawKeyedPermit),
+    Tokens { quota: u32, remaining: u64, reset_after_ns: u64 },
+}
+
+/// How a rule's quota stands after a request was admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Figures<'a> {
+    /// The rule's name.
+    pub rule: &'a str,
+    /// All the rule's quotas.
+    pub quotas: &'a [Quota],
+    /// Which of them has the least left.
+    pub quota_index: usize,
+    /// Tokens of it that are left.
+    pub remaining: u64,
+    /// How long until nothing of it counts any more, in ns, if nobody asks.
+    pub reset_after_ns: u64,
+}
+
+impl Entry {
+    pub(super) fn new(set: Arc<RuleSet>, applies: bool) -> Self {
+        Self { set, holds: SmallVec::new(), applies, ok: None }
+    }
+
+    /// Holds what a rule gave. `standing` is asked of tokens that were waited for, whose grant tells no figures.
+    pub(super) fn hold(&mut self, rule: u32, taken: &Taken, standing: impl FnOnce() -> Standing) {
+        let what = match taken {
+            Taken::Permits(permit) => What::Permits(*permit),
+            Taken::KeyedPermits(permit) => What::KeyedPermits(*permit),
+            Taken::Tokens(decision) => What::Tokens {
+                quota: decision.quota() as u32,
+                remaining: decision.remaining(),
+                reset_after_ns: decision.reset_after_ns(),
+            },
+            Taken::Waited(_) => {
+                let Standing { quota, remaining, reset_after_ns, .. } = standing();
+                What::Tokens { quota: quota as u32, remaining, reset_after_ns }
+            }
+        };
+        self.holds.push(Hold { rule, what });
+    }
+
+    /// [`Status::Allowed`] if a rule applies, [`Status::NoRule`] if none does. Either way the work may go ahead.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        if self.applies { Status::Allowed } else { Status::NoRule }
+    }
+
+    /// Whether a rule applies to the request.
+    #[must_use]
+    pub fn applies(&self) -> bool {
+        self.applies
+    }
+
+    /// The names of the rules that gave something.
+    pub fn rules(&self) -> impl Iterator<Item = &str> {
+        self.holds.iter().map(|hold| self.set.rule(hold.rule).rule.name.as_str())
+    }
+
+    /// How the quotas stood when the request was admitted, for each rule that has some.
+    pub fn figures(&self) -> impl Iterator<Item = Figures<'_>> {
+        self.holds.iter().filter_map(|hold| match hold.what {
+            What::Tokens { quota, remaining, reset_after_ns } => {
+                let placed = self.set.rule(hold.rule);
+                let quota_index = quota as usize;
+                let rule = placed.rule.name.as_str();
+                Some(Figures { rule, quotas: &placed.quotas, quota_index, remaining, reset_after_ns })
+            }
+            What::Permits(_) | What::KeyedPermits(_) => None,
+        })
+    }
+
+    /// Gives the permits back; `ok` tells the statistics whether the work went well.
+    pub fn release(mut self, ok: bool) {
+        self.ok = Some(ok);
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let ok = self.ok.unwrap_or_else(|| !std::thread::panicking());
+        self.set.counters.increment(if ok { Count::ReleasedOk } else { Count::ReleasedFailed });
+        for hold in self.holds.drain(..).rev() {
+            let limiter = &*self.set.rule(hold.rule).limiter;
+            // What is refused here is another process's: nothing is lost with it.
+            let _ours = match (limiter, &hold.what) {
+                (Limiter::Permits(limiter), What::Permits(permit)) => limiter.release(permit, ok).is_ok(),
+                (Limiter::KeyedPermits(limiter), What::KeyedPermits(permit)) => limiter.release(permit, ok).is_ok(),
+                _ => true,
+            };
+        }
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Entry({}", self.status())?;
+        self.rules().try_for_each(|rule| write!(f, ", {rule}"))?;
+        f.write_str(")")
+    }
+}

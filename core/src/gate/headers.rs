@@ -1,0 +1,114 @@
+//! What HTTP responses say of quotas: `RateLimit-Policy`, `RateLimit` and `Retry-After`, and the body of a refusal.
+//!
+//! Source: draft-ietf-httpapi-ratelimit-headers (structured fields), RFC 9457 (problem details).
+
+use super::entry::{Entry, Figures};
+use super::refusal::Refusal;
+use crate::NEVER_NS;
+use crate::quota::{Algorithm, Quota};
+use serde_json::json;
+use std::fmt::Write;
+use std::time::Duration;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// The values of a response's headers. Those that would be empty are to be left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RateLimitHeaders {
+    /// `RateLimit-Policy`: each quota, such as `"search";q=100;w=60`.
+    pub policy: String,
+    /// `RateLimit`: for each rule what is left of the quota that has least, such as `"search";r=50;t=30`.
+    pub limit: String,
+    /// `Retry-After`, in whole seconds, rounded up; of refusals only, and only if it is known.
+    pub retry_after_s: Option<u64>,
+}
+
+impl Entry {
+    /// The headers of the response.
+    #[must_use]
+    pub fn headers(&self) -> RateLimitHeaders {
+        let mut headers = RateLimitHeaders::default();
+        for Figures { rule, quotas, quota_index, remaining, reset_after_ns } in self.figures() {
+            headers.add(rule, quotas, quota_index, remaining, Some(reset_after_ns));
+        }
+        headers
+    }
+}
+
+impl Refusal {
+    /// The headers of the response, whose status is 429.
+    #[must_use]
+    pub fn headers(&self) -> RateLimitHeaders {
+        let mut headers = RateLimitHeaders::default();
+        let known_ns = self.retry_after_ns.filter(|ns| *ns != NEVER_NS);
+        if self.quota.is_some() {
+            headers.add(&self.rule, &self.quotas, self.quota_index, self.remaining, known_ns);
+        }
+        headers.retry_after_s = known_ns.map(|ns| ns.div_ceil(SECOND_NS).max(1));
+        headers
+    }
+
+    /// The body of the response, of the media type `application/problem+json`.
+    #[must_use]
+    pub fn problem_json(&self) -> String {
+        let retry_after_s = match self.retry_after_ns {
+            None | Some(NEVER_NS) => None,
+            Some(ns) => Some(Duration::from_nanos(ns).as_secs_f64()),
+        };
+        let mut problem = json!({
+            "type": "about:blank",
+            "title": "Too Many Requests",
+            "status": 429,
+            "detail": self.to_string(),
+            "rule": self.rule,
+            "reason": self.status.name(),
+            "limit": self.limit,
+            "remaining": self.remaining,
+        });
+        if let Some(seconds) = retry_after_s {
+            problem["retry_after"] = json!(seconds);
+        }
+        if let Some(key) = &self.key {
+            problem["key"] = json!(key);
+        }
+        problem.to_string()
+    }
+}
+
+impl RateLimitHeaders {
+    fn add(&mut self, rule: &str, quotas: &[Quota], named: usize, remaining: u64, reset_ns: Option<u64>) {
+        let name = |index: usize| match quotas.len() {
+            1 => rule.to_string(),
+            _ => format!("{rule}/{}", index + 1),
+        };
+        // Writing to a text can't fail.
+        for (index, quota) in quotas.iter().enumerate() {
+            let comma = if self.policy.is_empty() { "" } else { ", " };
+            let _ = write!(self.policy, "{comma}\"{}\";q={}", name(index), quota.limit());
+            // A window of the field is whole seconds.
+            if quota.period_ns().is_multiple_of(SECOND_NS) {
+                let _ = write!(self.policy, ";w={}", quota.period_ns() / SECOND_NS);
+            }
+        }
+        let comma = if self.limit.is_empty() { "" } else { ", " };
+        let _ = write!(self.limit, "{comma}\"{}\";r={remaining}", name(named));
+        if let Some(reset_ns) = reset_ns {
+            // Of several quotas, the one that is named may be full long before all are.
+            let reset_ns = reset_ns.min(full_after_ns(&quotas[named]));
+            let _ = write!(self.limit, ";t={}", reset_ns.div_ceil(SECOND_NS));
+        }
+    }
+}
+
+/// After how long nothing of a quota counts any more, if all of it is used now.
+fn full_after_ns(quota: &Quota) -> u64 {
+    match quota.algorithm() {
+        Algorithm::Gcra => {
+            let ns = u128::from(quota.burst()) * u128::from(quota.period_ns());
+            u64::try_from(ns.div_ceil(u128::from(quota.limit().max(1)))).unwrap_or(NEVER_NS)
+        }
+        Algorithm::FixedWindow | Algorithm::SlidingLog => quota.period_ns(),
+        Algorithm::SlidingWindow => quota.period_ns().saturating_mul(2),
+    }
+}
