@@ -105,6 +105,9 @@ extern "C" {
 /** The wait may be due sooner than was said. since 1 */
 #define TIDEGATE_POLL_AGAIN 10
 
+/** No rule of the gate applies: go ahead. since 1 */
+#define TIDEGATE_NO_RULE 11
+
 /** A pointer that must not be NULL is. since 1 */
 #define TIDEGATE_ERROR_NULL_POINTER -1
 

@@ -320,10 +320,7 @@ fn explain_tells_which_rule_matched_and_why_not_and_spends_nothing() {
         let [glob, regex, absent] = explanation.rules.as_slice() else { panic!("{explanation}") };
         assert!(!glob.matched && regex.matched && !absent.matched, "{explanation}");
         assert_eq!((regex.status, regex.remaining), (Some("allowed"), Some(5)));
-        assert_eq!(
-            glob.to_string(),
-            "rule glob: does not match, since path \"/assign/sso/user\" is not glob ass*"
-        );
+        assert_eq!(glob.to_string(), "rule glob: does not match, since path \"/assign/sso/user\" is not glob ass*");
         assert_eq!(absent.to_string(), "rule absent: does not match, since there is no method");
     }
 }
@@ -342,6 +339,9 @@ fn headers_and_the_body_of_a_refusal_are_as_the_standards_have_them() {
     assert_eq!(headers.limit, "\"all/1\";r=0;t=1");
     assert_eq!(headers.retry_after_s, Some(1));
     let problem: serde_json::Value = serde_json::from_str(&refusal.problem_json()).unwrap();
-    assert_eq!((&problem["status"], &problem["rule"], &problem["reason"]), (&429.into(), &"all".into(), &"denied".into()));
+    assert_eq!(
+        (&problem["status"], &problem["rule"], &problem["reason"]),
+        (&429.into(), &"all".into(), &"denied".into())
+    );
     assert_eq!(problem["retry_after"], 0.199_999_999);
 }

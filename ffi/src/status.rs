@@ -42,6 +42,9 @@ pub const TIDEGATE_TOO_LATE: i32 = 9;
 /// The wait may be due sooner than was said. since 1
 pub const TIDEGATE_POLL_AGAIN: i32 = 10;
 
+/// No rule of the gate applies: go ahead. since 1
+pub const TIDEGATE_NO_RULE: i32 = 11;
+
 /// A pointer that must not be NULL is. since 1
 pub const TIDEGATE_ERROR_NULL_POINTER: i32 = -1;
 
@@ -124,6 +127,7 @@ pin! {
     TIDEGATE_PENDING Pending c"pending"
     TIDEGATE_TOO_LATE TooLate c"too_late"
     TIDEGATE_POLL_AGAIN PollAgain c"poll_again"
+    TIDEGATE_NO_RULE NoRule c"no_rule"
     TIDEGATE_ERROR_NULL_POINTER NullPointer c"null_pointer"
     TIDEGATE_ERROR_STRUCT_SIZE StructSize c"struct_size"
     TIDEGATE_ERROR_OPTION InvalidOption c"invalid_option"

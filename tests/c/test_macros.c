@@ -28,6 +28,7 @@ PINNED(TIDEGATE_CANCELLED, 7);
 PINNED(TIDEGATE_PENDING, 8);
 PINNED(TIDEGATE_TOO_LATE, 9);
 PINNED(TIDEGATE_POLL_AGAIN, 10);
+PINNED(TIDEGATE_NO_RULE, 11);
 PINNED(TIDEGATE_ERROR_NULL_POINTER, -1);
 PINNED(TIDEGATE_ERROR_STRUCT_SIZE, -2);
 PINNED(TIDEGATE_ERROR_OPTION, -3);
@@ -73,7 +74,7 @@ PINNED(TIDEGATE_WHEN_FULL_DENY_NEW, 2);
 static void each_status_has_its_name(void) {
     static const char *const outcomes[] = {"allowed", "denied",     "exceeds_capacity", "timed_out",
                                            "closed",  "queue_full", "keys_full",        "cancelled",
-                                           "pending", "too_late",   "poll_again",       "unknown"};
+                                           "pending", "too_late",   "poll_again",       "no_rule", "unknown"};
     static const char *const mistakes[] = {"null_pointer",   "struct_size",    "invalid_option",   "invalid_key",
                                            "invalid_cost",   "invalid_permit", "invalid_decision", "invalid_ticket",
                                            "invalid_memory", "unsupported",    "forked",           "panic",

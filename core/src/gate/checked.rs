@@ -6,9 +6,7 @@ use super::pattern::Matcher;
 use super::rule::Rule;
 use crate::clock::Clock;
 use crate::quota::{Quota, duration_ns, quoted};
-use crate::{
-    ConcurrencyOptions, Error, KeyedConcurrencyOptions, KeyedRateOptions, MAX_COST, RateOptions,
-};
+use crate::{ConcurrencyOptions, Error, KeyedConcurrencyOptions, KeyedRateOptions, MAX_COST, RateOptions};
 use std::time::Duration;
 
 /// How long a request may wait for a rule.
@@ -133,9 +131,8 @@ fn read_quotas(argument: &str, texts: &[String], faults: &mut Vec<Fault>) -> Vec
 }
 
 fn overrides(rule: &Rule, faults: &mut Vec<Fault>) -> Vec<(String, Vec<Quota>)> {
-    let read = |(key, texts): (&String, &Vec<String>)| {
-        (key.clone(), read_quotas(&format!("overrides.{key}"), texts, faults))
-    };
+    let read =
+        |(key, texts): (&String, &Vec<String>)| (key.clone(), read_quotas(&format!("overrides.{key}"), texts, faults));
     rule.overrides.iter().map(read).collect()
 }
 
@@ -148,7 +145,8 @@ fn build(
     let fault = |field: &'static str| {
         move |mistake: Error| {
             // What has a field of its own is told by its name.
-            let argument = if ["max_keys", "max_waiters"].contains(&mistake.argument()) { mistake.argument() } else { field };
+            let argument =
+                if ["max_keys", "max_waiters"].contains(&mistake.argument()) { mistake.argument() } else { field };
             vec![Fault::of(argument, &mistake)]
         }
     };
@@ -161,7 +159,8 @@ fn build(
             options.build(quotas).map(Limiter::Rate).map_err(fault("quota"))
         }
         (None, false) => {
-            let mut options = KeyedRateOptions::new().clock(clock.clone()).when_full(rule.when_full.unwrap_or_default());
+            let mut options =
+                KeyedRateOptions::new().clock(clock.clone()).when_full(rule.when_full.unwrap_or_default());
             if let Some(max_keys) = rule.max_keys {
                 options = options.max_keys(max_keys);
             }

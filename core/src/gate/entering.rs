@@ -304,7 +304,7 @@ pub enum Begun {
     /// It is refused.
     Refused(Box<Refusal>),
     /// It has to wait.
-    Waits(Entering),
+    Waits(Box<Entering>),
 }
 
 impl Future for EnterFuture {

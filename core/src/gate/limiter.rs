@@ -69,16 +69,7 @@ impl Standing {
             Status::Denied => None,
             _ => Some(NEVER_NS),
         };
-        Self {
-            status,
-            limit,
-            remaining: available,
-            retry_after_ns,
-            reset_after_ns: 0,
-            quota: 0,
-            in_flight,
-            waiting,
-        }
+        Self { status, limit, remaining: available, retry_after_ns, reset_after_ns: 0, quota: 0, in_flight, waiting }
     }
 }
 

@@ -54,8 +54,8 @@ use admission::{Asked, Held, phases};
 use arc_swap::{ArcSwap, ArcSwapOption};
 pub use entering::{Begun, EnterFuture, Entering, Progress};
 pub use entry::{Entry, Figures};
-pub use events::{Events, GateEvent};
 use events::Teller;
+pub use events::{Events, GateEvent};
 pub use explain::{ConditionTrace, Explanation, RuleTrace};
 pub use fault::{Fault, Faults};
 pub use headers::RateLimitHeaders;
@@ -142,12 +142,8 @@ impl Gate {
 
     fn empty(clock: Clock) -> Self {
         let set = RuleSet::new(false, Vec::new(), Arc::new(Counters::new()));
-        let shared = Shared {
-            clock,
-            set: ArcSwap::from_pointee(set),
-            changing: Lock::new(()),
-            teller: ArcSwapOption::empty(),
-        };
+        let shared =
+            Shared { clock, set: ArcSwap::from_pointee(set), changing: Lock::new(()), teller: ArcSwapOption::empty() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -183,7 +179,7 @@ impl Gate {
     }
 
     #[cold]
-    fn wait(&self, mut entering: Entering) -> Result<Entry, EnterError> {
+    fn wait(&self, mut entering: Box<Entering>) -> Result<Entry, EnterError> {
         block_on(|waker| match entering.poll(waker) {
             Progress::Entered(entry) => Ok(Ok(entry)),
             Progress::Refused(refusal) => Ok(Err(EnterError::Refused(refusal))),
@@ -253,7 +249,7 @@ impl Gate {
         let next = held.len() - tries.len();
         let mut tried: Held = held.drain(..tries.len()).collect();
         asked.give_back(&mut tried, 0);
-        Begun::Waits(Entering::new(&self.shared, asked, found, timeout, held, next))
+        Begun::Waits(Box::new(Entering::new(&self.shared, asked, found, timeout, held, next)))
     }
 
     /// What each rule says to a request, and why; spends nothing.
@@ -291,20 +287,16 @@ impl Gate {
     pub fn reload_file(&self, path: impl AsRef<Path>) -> Result<Reloaded, Faults> {
         let path = path.as_ref();
         let shown = path.display().to_string();
-        let read = Format::of_path(path)
-            .ok_or_else(|| Fault::new("file", &shown, "a name that ends in .toml, .json, .yaml or .yml"))
-            .and_then(|format| match std::fs::read_to_string(path) {
-                Ok(text) => Ok((text, format)),
-                Err(error) => Err(Fault::new("file", format_args!("{shown}: {error}"), "a file of UTF-8 text that can be read")),
-            });
-        match read {
-            Ok((text, format)) => self.reload_from(&text, format, Some(&shown)),
-            Err(fault) => {
-                let faults = Faults(vec![fault]);
-                self.shared.tell(|| GateEvent::ReloadFailed(faults.clone()));
-                Err(faults)
+        let fault = match (Format::of_path(path), std::fs::read_to_string(path)) {
+            (Some(format), Ok(text)) => return self.reload_from(&text, format, Some(&shown)),
+            (None, _) => Fault::new("file", shown, "a name that ends in .toml, .json, .yaml or .yml"),
+            (_, Err(error)) => {
+                Fault::new("file", format_args!("{shown}: {error}"), "a file of UTF-8 text that can be read")
             }
-        }
+        };
+        let faults = Faults(vec![fault]);
+        self.shared.tell(|| GateEvent::ReloadFailed(faults.clone()));
+        Err(faults)
     }
 
     fn reload_from(&self, text: &str, format: Format, file: Option<&str>) -> Result<Reloaded, Faults> {
@@ -316,7 +308,12 @@ impl Gate {
         })
     }
 
-    fn change(&self, rules: Rules, faults: Vec<Fault>, locate: impl Fn(usize, &mut Fault) -> bool) -> Result<Reloaded, Faults> {
+    fn change(
+        &self,
+        rules: Rules,
+        faults: Vec<Fault>,
+        locate: impl Fn(usize, &mut Fault) -> bool,
+    ) -> Result<Reloaded, Faults> {
         let changed = {
             let _changing = self.shared.changing.lock();
             let old = self.shared.set.load_full();

@@ -6,9 +6,9 @@ use super::limiter::Limiter;
 use super::rule::{Rule, Rules};
 use super::rule_set::{Kept, Placed, RuleSet};
 use crate::Error;
-use crate::wait::MAX_WAITERS;
 use crate::clock::Clock;
 use crate::stats::Counters;
+use crate::wait::MAX_WAITERS;
 use std::collections::HashSet;
 use std::sync::Arc;
 

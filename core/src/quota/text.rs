@@ -114,7 +114,9 @@ pub(crate) fn duration_ns(text: &str) -> Result<u64, Error> {
     let (count, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len()));
     let unit_ns = UNITS.iter().find(|(name, _)| *name == unit.trim_start_matches(' ')).map(|(_, ns)| *ns);
     let ns = unit_ns.and_then(|unit_ns| count.parse::<u64>().ok()?.checked_mul(unit_ns));
-    ns.ok_or_else(|| Error::option("duration", quoted(text), format_args!("a whole number and one of {UNIT_NAMES}, such as 50ms")))
+    ns.ok_or_else(|| {
+        Error::option("duration", quoted(text), format_args!("a whole number and one of {UNIT_NAMES}, such as 50ms"))
+    })
 }
 
 /// At most 100 characters of a text, in quotes.

@@ -1,9 +1,9 @@
 //! The queue of a limiter without keys.
 
 use super::queue::Queue;
-use crate::{Error, fork};
 use crate::lock::Inherited;
 use crate::sync::Lock;
+use crate::{Error, fork};
 use std::ops::DerefMut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -19,7 +19,11 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(max_waiters: u64) -> Self {
-        Self { queue: Lock::new(Queue::default()), process: AtomicU32::new(fork::count()), max_waiters: AtomicU64::new(max_waiters) }
+        Self {
+            queue: Lock::new(Queue::default()),
+            process: AtomicU32::new(fork::count()),
+            max_waiters: AtomicU64::new(max_waiters),
+        }
     }
 
     /// How many may wait; more may be there from before.

@@ -2,10 +2,10 @@
 
 use super::desk::MAX_WAITERS;
 use super::queue::{Line, Places, Queue, Ticket};
-use crate::{Error, fork};
 use crate::lock::Inherited;
 use crate::sync::Lock;
 use crate::table::KeyHash;
+use crate::{Error, fork};
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -27,7 +27,11 @@ struct Queues {
 impl KeyedDesk {
     pub(crate) fn new(max_waiters: u64) -> Self {
         debug_assert!(max_waiters <= MAX_WAITERS);
-        Self { queues: Lock::new(Queues::default()), process: AtomicU32::new(fork::count()), max_waiters: AtomicU64::new(max_waiters) }
+        Self {
+            queues: Lock::new(Queues::default()),
+            process: AtomicU32::new(fork::count()),
+            max_waiters: AtomicU64::new(max_waiters),
+        }
     }
 
     /// How many may wait; more may be there from before.

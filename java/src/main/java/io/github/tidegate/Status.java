@@ -31,6 +31,8 @@ public enum Status {
     TOO_LATE(9),
     /** The wait may be due sooner than was said. */
     POLL_AGAIN(10),
+    /** No rule of the gate applies: go ahead. */
+    NO_RULE(11),
     /** A required pointer is missing. */
     NULL_POINTER(-1),
     /** A structure's size is not one that the library knows. */
@@ -125,6 +127,7 @@ public enum Status {
                     PENDING,
                     TOO_LATE,
                     POLL_AGAIN,
+                    NO_RULE,
                     NULL_POINTER,
                     STRUCT_SIZE,
                     INVALID_OPTION,
@@ -157,7 +160,7 @@ public enum Status {
                 ConfigException.read(text);
             case INVALID_PERMIT, FORKED -> new IllegalStateException(text);
             case UNSUPPORTED -> new UnsupportedOperationException(text);
-            case ALLOWED, PENDING, TOO_LATE, POLL_AGAIN, NULL_POINTER, STRUCT_SIZE, PANIC ->
+            case ALLOWED, PENDING, TOO_LATE, POLL_AGAIN, NO_RULE, NULL_POINTER, STRUCT_SIZE, PANIC ->
                 new InternalException(
                         "a fault inside the native library: " + this + (text.isEmpty() ? "" : ": " + text));
         };
