@@ -139,11 +139,17 @@ impl ConcurrencyLimiter {
         permits: Given<'_, 'py>,
         timeout: Given<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        no_panic(|| turn::coroutine(slf.py(), (slf, permits.whole_or(1, &PERMITS)?, timeout.timeout_or(None)?)))
+        no_panic(|| turn::coroutine(slf.as_any(), None, permits.whole_or(1, &PERMITS)?, timeout.timeout_or(None)?))
     }
 
     /// Takes at once, or begins to wait as what make_turn makes: what acquire_async() does.
-    fn _begin(&self, make_turn: &Bound<'_, PyAny>, permits: u64, timeout_ns: Option<u64>) -> PyResult<Py<PyAny>> {
+    fn _begin(
+        &self,
+        make_turn: &Bound<'_, PyAny>,
+        _key: &Bound<'_, PyAny>,
+        permits: u64,
+        timeout_ns: Option<u64>,
+    ) -> PyResult<Py<PyAny>> {
         no_panic(|| match self.limiter.take_if_free(permits).map_err(from_core)? {
             Some(raw) => Ok(Py::new(make_turn.py(), Permit::new(&self.limiter, raw))?.into_any()),
             None => self.turns.begin(make_turn, &self.budget(), permits, timeout_ns),
@@ -170,8 +176,8 @@ impl ConcurrencyLimiter {
         no_panic(|| decorator(slf.as_any(), None, permits.of_guard(&PERMITS)?, timeout.timeout_or(Some(0))?))
     }
 
-    /// Takes permits or raises Refused: what a guard that doesn't wait does.
-    fn _admit(&self, permits: u64) -> PyResult<Permit> {
+    /// Takes permits or raises Refused: what a guard with a timeout of 0 does.
+    fn _admit(&self, permits: u64, _timeout: f64) -> PyResult<Permit> {
         no_panic(|| match self.limiter.try_acquire_raw(permits).map_err(from_core)? {
             Ok(raw) => Ok(Permit::new(&self.limiter, raw)),
             Err(status) => Err(self.refusal(permits, status)),

@@ -142,7 +142,7 @@ impl KeyedConcurrencyLimiter {
         no_panic(|| {
             read_key(key)?;
             let (permits, timeout_ns) = (permits.whole_or(1, &PERMITS)?, timeout.timeout_or(None)?);
-            turn::coroutine(slf.py(), (slf, key, permits, timeout_ns))
+            turn::coroutine(slf.as_any(), Some(key), permits, timeout_ns)
         })
     }
 
@@ -183,8 +183,8 @@ impl KeyedConcurrencyLimiter {
         no_panic(|| decorator(slf.as_any(), Some(key), permits.of_guard(&PERMITS)?, timeout.timeout_or(Some(0))?))
     }
 
-    /// Takes permits of the key or raises Refused: what a guard that doesn't wait does.
-    fn _admit(&self, key: &Bound<'_, PyAny>, permits: u64) -> PyResult<Permit> {
+    /// Takes permits of the key or raises Refused: what a guard with a timeout of 0 does.
+    fn _admit(&self, key: &Bound<'_, PyAny>, permits: u64, _timeout: f64) -> PyResult<Permit> {
         no_panic(|| {
             let bytes = read_key(key)?;
             match self.limiter.try_acquire_raw(&*bytes, permits).map_err(from_core)? {

@@ -268,7 +268,7 @@ impl KeyedRateLimiter {
         no_panic(|| {
             read_key(key)?;
             let (cost, timeout_ns) = (cost.whole_or(1, &COST)?, timeout.timeout_or(None)?);
-            turn::coroutine(slf.py(), (slf, key, cost, timeout_ns))
+            turn::coroutine(slf.as_any(), Some(key), cost, timeout_ns)
         })
     }
 
@@ -309,8 +309,8 @@ impl KeyedRateLimiter {
         no_panic(|| decorator(slf.as_any(), Some(key), cost.of_guard(&COST)?, timeout.timeout_or(Some(0))?))
     }
 
-    /// Takes cost tokens of the key or raises Refused: what a guard that doesn't wait does.
-    fn _admit(&self, key: &Bound<'_, PyAny>, cost: u64) -> PyResult<()> {
+    /// Takes cost tokens of the key or raises Refused: what a guard with a timeout of 0 does.
+    fn _admit(&self, key: &Bound<'_, PyAny>, cost: u64, _timeout: f64) -> PyResult<()> {
         no_panic(|| {
             let decision = self.limiter.decide_n(&*read_key(key)?, cost).map_err(from_core)?;
             if decision.allowed() { Ok(()) } else { Err(self.refusal(key, cost, decision)) }

@@ -144,11 +144,17 @@ impl RateLimiter {
         cost: Given<'_, 'py>,
         timeout: Given<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        no_panic(|| turn::coroutine(slf.py(), (slf, cost.whole_or(1, &COST)?, timeout.timeout_or(None)?)))
+        no_panic(|| turn::coroutine(slf.as_any(), None, cost.whole_or(1, &COST)?, timeout.timeout_or(None)?))
     }
 
     /// Takes at once, or begins to wait as what make_turn makes: what acquire_async() does.
-    fn _begin(&self, make_turn: &Bound<'_, PyAny>, cost: u64, timeout_ns: Option<u64>) -> PyResult<Py<PyAny>> {
+    fn _begin(
+        &self,
+        make_turn: &Bound<'_, PyAny>,
+        _key: &Bound<'_, PyAny>,
+        cost: u64,
+        timeout_ns: Option<u64>,
+    ) -> PyResult<Py<PyAny>> {
         no_panic(|| match self.limiter.take_if_free(cost).map_err(from_core)? {
             true => Ok(make_turn.py().None()),
             false => self.turns.begin(make_turn, &self.budget(), cost, timeout_ns),
@@ -195,8 +201,8 @@ impl RateLimiter {
         no_panic(|| decorator(slf.as_any(), None, cost.of_guard(&COST)?, timeout.timeout_or(Some(0))?))
     }
 
-    /// Takes cost tokens or raises Refused: what a guard that doesn't wait does.
-    fn _admit(&self, py: Python<'_>, cost: u64) -> PyResult<()> {
+    /// Takes cost tokens or raises Refused: what a guard with a timeout of 0 does.
+    fn _admit(&self, py: Python<'_>, cost: u64, _timeout: f64) -> PyResult<()> {
         no_panic(|| {
             let decision = self.limiter.decide_n(cost).map_err(from_core)?;
             if decision.allowed() { Ok(()) } else { Err(self.refusal(py, cost, decision)) }
@@ -216,7 +222,7 @@ impl RateLimiter {
             if slf.get().limiter.take_if_free(1).map_err(from_core)? {
                 ready::none(slf.py())
             } else {
-                turn::coroutine(slf.py(), (slf, 1, None::<u64>))
+                turn::coroutine(slf.as_any(), None, 1, None)
             }
         })
     }

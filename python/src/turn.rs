@@ -10,7 +10,6 @@ use crate::budget::{Budget, Grant};
 use crate::error::{from_core, no_panic};
 use crate::refusal::Ended;
 use crate::time::seconds_from_ns;
-use pyo3::call::PyCallArgs;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -165,11 +164,15 @@ fn key_of(budget: &Budget) -> Option<Arc<[u8]>> {
     budget.key().map(|key| Arc::clone(key.bytes()))
 }
 
-/// The coroutine that waits as a task: of acquire_async(), and of what `async with` begins with. The arguments are the limiter and what
-/// its _begin() takes.
-pub fn coroutine<'py>(py: Python<'py>, arguments: impl PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
+/// The coroutine that waits as a task: of acquire_async(), and of what `async with` begins with.
+pub fn coroutine<'py>(
+    limiter: &Bound<'py, PyAny>,
+    key: Option<&Bound<'py, PyAny>>,
+    number: u64,
+    timeout_ns: Option<u64>,
+) -> PyResult<Bound<'py, PyAny>> {
     static ACQUIRE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    ACQUIRE.import(py, "tidegate._waiting", "acquire")?.call1(arguments)
+    ACQUIRE.import(limiter.py(), "tidegate._waiting", "acquire")?.call1((limiter, key, number, timeout_ns))
 }
 
 /// Likewise for a block of permits, which is in `frame`.

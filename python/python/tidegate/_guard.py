@@ -38,7 +38,7 @@ def guard(
 ) -> Callable[[F], F]:
     """The decorator that takes so many, of a call's key if there are keys, when the body starts."""
     if timeout == 0:
-        return _decorator(_without_wait(_of_call(limiter._admit, key, number)))
+        return _decorator(_without_wait(_of_call(limiter._admit, key, number, timeout)))
     return _decorator(
         Admission(
             now=_of_call(limiter.acquire, key, number, timeout),
@@ -47,12 +47,15 @@ def guard(
     )
 
 
-def _of_call(take: Callable[..., T], key: Key | Callable[..., Key] | None, *asked: Any) -> Callable[[Args, Kwargs], T]:
-    """Asks for what a call with these arguments takes."""
+def _of_call(
+    take: Callable[..., T], key: Key | Callable[..., Key] | None, number: int, timeout: float | None
+) -> Callable[[Args, Kwargs], T]:
+    """Takes so many as a call with these arguments must."""
+    if key is None:
+        return lambda _args, _kwargs: take(number, timeout)
     if callable(key):
-        return lambda args, kwargs: take(key(*args, **kwargs), *asked)
-    asked = asked if key is None else (key, *asked)
-    return lambda _args, _kwargs: take(*asked)
+        return lambda args, kwargs: take(key(*args, **kwargs), number, timeout)
+    return lambda _args, _kwargs: take(key, number, timeout)
 
 
 def _without_wait(now: Callable[[Args, Kwargs], Held | None]) -> Admission:

@@ -248,7 +248,7 @@ class RateLimiter:
         the queue.
         """
 
-    def _begin(self, make_turn: type[Turn], cost: int, timeout_ns: int | None) -> Wait | None:
+    def _begin(self, make_turn: type[Turn], _key: None, cost: int, timeout_ns: int | None) -> Wait | None:
         """Takes at once, or begins to wait as what make_turn makes: what acquire_async() does."""
 
     def reserve(self, cost: SupportsIndex = 1, max_wait: _Seconds | None = None) -> Reservation:
@@ -271,8 +271,8 @@ class RateLimiter:
         exception's decision has the figures.
         """
 
-    def _admit(self, cost: int) -> None:
-        """Takes cost tokens or raises Refused: what a guard that doesn't wait does."""
+    def _admit(self, cost: int, _timeout: float) -> None:
+        """Takes cost tokens or raises Refused: what a guard with a timeout of 0 does."""
 
     def __enter__(self) -> None: ...
     def __exit__(
@@ -420,8 +420,8 @@ class KeyedRateLimiter:
         exception's decision has the figures; its status is "keys_full" where a new key found no room.
         """
 
-    def _admit(self, key: _Key, cost: int) -> None:
-        """Takes cost tokens of the key or raises Refused: what a guard that doesn't wait does."""
+    def _admit(self, key: _Key, cost: int, _timeout: float) -> None:
+        """Takes cost tokens of the key or raises Refused: what a guard with a timeout of 0 does."""
 
     def waiting(self, key: _Key) -> int:
         """How many wait for the key."""
@@ -567,7 +567,7 @@ class ConcurrencyLimiter:
         the queue.
         """
 
-    def _begin(self, make_turn: type[Turn], permits: int, timeout_ns: int | None) -> Wait | Permit:
+    def _begin(self, make_turn: type[Turn], _key: None, permits: int, timeout_ns: int | None) -> Wait | Permit:
         """Takes at once, or begins to wait as what make_turn makes: what acquire_async() does."""
 
     def guard(self, permits: SupportsIndex = 1, timeout: _Seconds | None = 0) -> Callable[[_F], _F]:
@@ -581,8 +581,8 @@ class ConcurrencyLimiter:
         as acquire() does; ExceedsCapacity, a Refused, where permits is more than the limit.
         """
 
-    def _admit(self, permits: int) -> Permit:
-        """Takes permits or raises Refused: what a guard that doesn't wait does."""
+    def _admit(self, permits: int, _timeout: float) -> Permit:
+        """Takes permits or raises Refused: what a guard with a timeout of 0 does."""
 
     def _entered(self, frame: FrameType | None, permit: Permit) -> None:
         """Notes that a block of this frame holds the permit."""
@@ -701,8 +701,8 @@ class KeyedConcurrencyLimiter:
         as acquire() does; ExceedsCapacity, a Refused, where permits is more than the limit.
         """
 
-    def _admit(self, key: _Key, permits: int) -> Permit:
-        """Takes permits of the key or raises Refused: what a guard that doesn't wait does."""
+    def _admit(self, key: _Key, permits: int, _timeout: float) -> Permit:
+        """Takes permits of the key or raises Refused: what a guard with a timeout of 0 does."""
 
     @property
     def limit(self) -> int:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from types import FrameType
-from typing import Any, TypeAlias
+from typing import Any
 
-from tidegate._tidegate import ConcurrencyLimiter, KeyedConcurrencyLimiter, KeyedRateLimiter, Permit, RateLimiter, Wait
-
-Limiter: TypeAlias = ConcurrencyLimiter | KeyedConcurrencyLimiter | KeyedRateLimiter | RateLimiter
+from tidegate._tidegate import ConcurrencyLimiter, Permit, Wait
 
 
 class Turn:
@@ -64,9 +62,9 @@ class Turn:
         return self.loop.is_closed()
 
 
-async def acquire(limiter: Limiter, *asked: Any) -> Permit | None:
-    """Takes what is asked for, waiting for its turn; a task that is cancelled leaves the queue."""
-    wait = limiter._begin(Turn, *asked)
+async def acquire(limiter: Any, key: str | bytes | None, number: int, timeout_ns: int | None) -> Permit | None:
+    """Takes so many, of the key if there are keys, waiting for its turn; a task that is cancelled leaves the queue."""
+    wait: Permit | Wait | None = limiter._begin(Turn, key, number, timeout_ns)
     if not isinstance(wait, Wait):
         return wait
     turn: Turn = wait.turn
@@ -83,7 +81,7 @@ async def acquire(limiter: Limiter, *asked: Any) -> Permit | None:
 
 async def enter(limiter: ConcurrencyLimiter, frame: FrameType | None) -> Permit:
     """Begins the block of an `async with` statement in this frame."""
-    permit = await acquire(limiter, 1, None)
+    permit = await acquire(limiter, None, 1, None)
     assert permit is not None
     limiter._entered(frame, permit)
     return permit
