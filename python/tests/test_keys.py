@@ -99,8 +99,11 @@ def rate_calls(limiter):
         limiter.decide,
         limiter.peek,
         limiter.reset,
+        limiter.acquire,
+        limiter.acquire_async,
+        limiter.waiting,
         lambda key: limiter.refund(key, decision),
-        lambda key: limiter._admit(key, 1),
+        lambda key: limiter._admit(key, 1, 0),
         lambda key: limiter.guard(key=lambda: key)(print)(),
     ]
 
@@ -110,7 +113,10 @@ def concurrency_calls(limiter):
         limiter.try_acquire,
         limiter.in_flight,
         limiter.available,
-        lambda key: limiter._admit(key, 1),
+        limiter.acquire,
+        limiter.acquire_async,
+        limiter.waiting,
+        lambda key: limiter._admit(key, 1, 0),
         lambda key: limiter.guard(key=lambda: key)(print)(),
     ]
 
