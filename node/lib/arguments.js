@@ -133,12 +133,6 @@ function options(value, known) {
   return record('options', value, known);
 }
 
-/** The `permits` option of what takes nothing else. */
-function permitsOf(value) {
-  const { permits = 1 } = options(value, ['permits']);
-  return count('permits', permits);
-}
-
 /** Whether this is an object as `{}` makes it, in whichever realm. */
 function isPlain(value) {
   if (value === null || typeof value !== 'object') return false;
@@ -173,6 +167,5 @@ module.exports = {
   boolean,
   callable,
   options,
-  permitsOf,
   record,
 };

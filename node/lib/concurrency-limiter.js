@@ -1,24 +1,12 @@
 'use strict';
 
-const {
-  MOST_PERMITS,
-  boolean,
-  callable,
-  maxWaitersOf,
-  options: checked,
-  permitsOf,
-  sharedName,
-  whole,
-} = require('./arguments.js');
+const { MOST_PERMITS, boolean, maxWaitersOf, options: checked, sharedName, whole } = require('./arguments.js');
 const { clockHandle } = require('./clock.js');
-const { ClosedError, attempt, misconfigured } = require('./errors.js');
-const { during, guarded } = require('./guard.js');
+const { attempt, misconfigured } = require('./errors.js');
 const { Lending } = require('./lending.js');
-const { mapped } = require('./map.js');
 const native = require('./native.js');
 const { printsAsText, withHoldTimes } = require('./printing.js');
-const { permitsRefusal, permitsText } = require('./refusal.js');
-const { waitOf } = require('./wait.js');
+const { permitsRefusal } = require('./refusal.js');
 
 const OPTIONS = ['trackHoldTime', 'maxWaiters', 'clock', 'shared'];
 
@@ -78,28 +66,16 @@ class ConcurrencyLimiter {
     return withHoldTimes(this.#lending.stats());
   }
 
-  async run(fn, options = undefined) {
-    callable('fn', fn);
-    const { permits, wait } = waitOf('permits', options);
-    const taken = this.#lending.take(permits, wait);
-    const held = taken instanceof Promise ? await taken : taken;
-    return during((ok) => held.release(ok), fn);
+  run(fn, options = undefined) {
+    return this.#lending.entrance.run(fn, options);
   }
 
-  async map(iterable, fn, options = undefined) {
-    callable('fn', fn);
-    const { permits, wait } = waitOf('permits', options);
-    const enter = async (signal) => {
-      const held = await this.#lending.acquire(permits, { ...wait, signal });
-      return (ok) => held.release(ok);
-    };
-    return mapped(iterable, fn, enter, wait?.signal);
+  map(iterable, fn, options = undefined) {
+    return this.#lending.entrance.map(iterable, fn, options);
   }
 
   guard(fn, options = {}) {
-    callable('fn', fn);
-    const permits = permitsOf(options);
-    return guarded(fn, () => this.#enter(permits));
+    return this.#lending.entrance.guard(fn, options, (permits) => this.#enter(permits));
   }
 
   toString() {
@@ -110,8 +86,7 @@ class ConcurrencyLimiter {
   #enter(permits) {
     const held = this.tryAcquire(permits);
     if (held) return (ok) => held.release(ok);
-    if (this.isClosed) throw new ClosedError(`closed: ${permitsText(permits)} asked`);
-    throw permitsRefusal(permits, this.limit, this.available);
+    throw permitsRefusal(permits, this.limit, this.available, this.isClosed);
   }
 }
 

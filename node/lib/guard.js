@@ -1,13 +1,19 @@
 'use strict';
 
+const { wrongType } = require('./errors.js');
+
 /**
  * A function that enters before each call of `fn` and leaves after it.
  *
  * `enter` gets what the call gets, throws to refuse, or returns what to call when the work is over: `leave(ok)`, or nothing. The work of an async
- * function is over when its promise settles, that of a generator when it has returned or thrown or was closed.
+ * function is over when its promise settles, that of a generator when it has returned or thrown or was closed. If `enter` may return a
+ * promise, it `waits`: then the function that is returned does so, too.
  */
-function guarded(fn, enter) {
-  const wrapper = wrap(kindOf(fn), fn, enter);
+function guarded(fn, enter, waits = false) {
+  const kind = kindOf(fn);
+  if (waits && kind === 'GeneratorFunction')
+    throw wrongType('fn', fn, 'an async generator, or any other function, with timeoutMs');
+  const wrapper = wrap(waits && kind === 'Function' ? 'AsyncFunction' : kind, fn, enter);
   const { name, length } = Object.getOwnPropertyDescriptors(fn);
   if (name) Object.defineProperty(wrapper, 'name', name);
   if (length) Object.defineProperty(wrapper, 'length', length);
@@ -23,7 +29,8 @@ function wrap(kind, fn, enter) {
   switch (kind) {
     case 'AsyncFunction': // So that a refusal is a rejection.
       return async function (...args) {
-        return during(enter.apply(this, args), () => fn.apply(this, args));
+        const leave = enter.apply(this, args);
+        return during(leave instanceof Promise ? await leave : leave, () => fn.apply(this, args));
       };
     case 'GeneratorFunction':
       return function* (...args) {
@@ -40,7 +47,7 @@ function wrap(kind, fn, enter) {
       };
     case 'AsyncGeneratorFunction':
       return async function* (...args) {
-        const leave = enter.apply(this, args);
+        const leave = await enter.apply(this, args);
         let ok = true;
         try {
           return yield* fn.apply(this, args);

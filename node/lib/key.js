@@ -22,6 +22,16 @@ function keyed(name, value) {
   return value;
 }
 
+/** The error for a wrong key, or what `other` makes if it is right. */
+function wrongKeyOr(key, other) {
+  try {
+    keyed('key', key);
+  } catch (error) {
+    return error;
+  }
+  return other();
+}
+
 /** The keys of an array, as an array of our own. */
 function allKeyed(name, values) {
   const keys = [...values];
@@ -97,4 +107,4 @@ function ipKey(address, options = {}) {
   return key(prefix);
 }
 
-module.exports = { keyed, allKeyed, joinedStrings, joinedBytes, keyMaker, keyOf, ipKey };
+module.exports = { keyed, wrongKeyOr, allKeyed, joinedStrings, joinedBytes, keyMaker, keyOf, ipKey };

@@ -4,52 +4,44 @@ const {
   MOST_KEYS,
   MOST_PERMITS,
   boolean,
-  callable,
-  count,
+  maxWaitersOf,
   options: checked,
+  sharedName,
   whole,
-  wrongCount,
 } = require('./arguments.js');
 const { clockHandle } = require('./clock.js');
-const { attempt, fromNative, misconfigured } = require('./errors.js');
-const { during, guarded } = require('./guard.js');
-const { keyMaker, keyed } = require('./key.js');
+const { attempt, misconfigured } = require('./errors.js');
+const { keyed } = require('./key.js');
+const { KeyedLending } = require('./keyed-lending.js');
 const native = require('./native.js');
-const { permit } = require('./permit.js');
 const { printsAsText, withHoldTimes } = require('./printing.js');
 const { permitsRefusal } = require('./refusal.js');
 
-const { keyedConcurrencyRelease, keyedConcurrencyTryAcquire } = native;
+const OPTIONS = ['maxKeys', 'trackHoldTime', 'maxWaiters', 'clock', 'shared'];
 
 class KeyedConcurrencyLimiter {
   #handle;
+  #lending;
   #capacity;
 
   constructor(limit, options = {}) {
     whole('limit', limit, 0, MOST_PERMITS, misconfigured);
-    const { maxKeys = 100_000, trackHoldTime = false, clock } = checked(options, ['maxKeys', 'trackHoldTime', 'clock']);
+    const { maxKeys = 100_000, trackHoldTime = false, maxWaiters, clock, shared } = checked(options, OPTIONS);
     this.#capacity = whole('maxKeys', maxKeys, 1, MOST_KEYS, misconfigured);
     boolean('trackHoldTime', trackHoldTime);
+    const most = maxWaitersOf(maxWaiters);
     const manual = clockHandle(clock);
-    this.#handle = attempt(() => native.keyedConcurrencyLimiter(limit, maxKeys, trackHoldTime, manual));
+    const name = sharedName(shared, clock);
+    this.#handle = attempt(() => native.keyedConcurrencyLimiter(limit, maxKeys, trackHoldTime, most, manual, name));
+    this.#lending = new KeyedLending(this.#handle, clock);
   }
 
   tryAcquire(key, permits = 1) {
-    let taken;
-    try {
-      // As many arguments as to give it back: where the stack has room for this, it has for that.
-      taken = keyedConcurrencyTryAcquire(this.#handle, key, permits, undefined);
-    } catch (error) {
-      throw fromNative(error, () => wrongCall(key, permits));
-    }
-    if (taken === false) return null;
-    try {
-      return permit(this.#handle, permits, taken, true);
-    } catch (error) {
-      // No room on the stack for a Permit.
-      keyedConcurrencyRelease(this.#handle, permits, false, taken);
-      throw error;
-    }
+    return this.#lending.tryAcquire(key, permits);
+  }
+
+  acquire(key, permits = 1, options = undefined) {
+    return this.#lending.acquire(key, permits, options);
   }
 
   get limit() {
@@ -71,6 +63,19 @@ class KeyedConcurrencyLimiter {
     return attempt(() => native.keyedConcurrencyAvailable(this.#handle, key));
   }
 
+  waiting(key) {
+    keyed('key', key);
+    return attempt(() => native.keyedConcurrencyWaiting(this.#handle, key));
+  }
+
+  close() {
+    attempt(() => native.keyedConcurrencyClose(this.#handle));
+  }
+
+  get isClosed() {
+    return attempt(() => native.keyedConcurrencyIsClosed(this.#handle));
+  }
+
   get capacity() {
     return this.#capacity;
   }
@@ -79,19 +84,12 @@ class KeyedConcurrencyLimiter {
     return withHoldTimes(attempt(() => native.keyedConcurrencyStats(this.#handle)));
   }
 
-  async run(fn, options = {}) {
-    callable('fn', fn);
-    const { makeKey, permits } = wanted(options);
-    return during(this.#enter(makeKey(), permits), fn);
+  run(key, fn, options = undefined) {
+    return this.#lending.entrance.run(fn, options, key);
   }
 
   guard(fn, options = {}) {
-    callable('fn', fn);
-    const { makeKey, permits } = wanted(options);
-    const limiter = this;
-    return guarded(fn, function enter(...args) {
-      return limiter.#enter(makeKey.apply(this, args), permits);
-    });
+    return this.#lending.entrance.guard(fn, options, (permits, key) => this.#enter(permits, key));
   }
 
   toString() {
@@ -99,26 +97,11 @@ class KeyedConcurrencyLimiter {
   }
 
   /** Takes a permit or throws the refusal; returns how to leave. */
-  #enter(key, permits) {
+  #enter(permits, key) {
     const held = this.tryAcquire(key, permits);
     if (held) return (ok) => held.release(ok);
-    throw permitsRefusal(permits, this.limit, this.available(key));
+    throw permitsRefusal(permits, this.limit, this.available(key), this.isClosed);
   }
-}
-
-function wanted(options) {
-  const { key, permits = 1 } = checked(options, ['key', 'permits']);
-  return { makeKey: keyMaker(key), permits: count('permits', permits) };
-}
-
-/** The error for a call of which the native library has found the key or the permits to be wrong. */
-function wrongCall(key, permits) {
-  try {
-    keyed('key', key);
-  } catch (error) {
-    return error;
-  }
-  return wrongCount('permits', permits);
 }
 
 printsAsText(KeyedConcurrencyLimiter);

@@ -1,38 +1,69 @@
 'use strict';
 
-const { MOST, MOST_KEYS, callable, count, oneOf, options: checked, whole, wrongCount } = require('./arguments.js');
+const {
+  MOST,
+  MOST_KEYS,
+  count,
+  maxWaitersOf,
+  oneOf,
+  options: checked,
+  sharedName,
+  whole,
+  wrongCount,
+} = require('./arguments.js');
 const { clockHandle } = require('./clock.js');
 const { decided, figures, useGrant } = require('./decision.js');
+const { Entrance } = require('./entrance.js');
 const { attempt, fromNative, misconfigured, spent, wrongType } = require('./errors.js');
-const { guarded } = require('./guard.js');
-const { allKeyed, joinedBytes, joinedStrings, keyMaker, keyed } = require('./key.js');
+const { allKeyed, joinedBytes, joinedStrings, keyed, wrongKeyOr } = require('./key.js');
 const native = require('./native.js');
 const { printsAsText } = require('./printing.js');
-const { quotasOf } = require('./quota.js');
+const { Quota, quotasOf } = require('./quota.js');
 const { rateRefusal } = require('./refusal.js');
+const { KeyedSpending } = require('./spending.js');
+const { Desk } = require('./wait.js');
 
 const { keyedRateDecide, keyedRatePeek, keyedRateTryAcquire, keyedRateTryAcquireMany } = native;
 
 /** The most keys whose refusals can be counted. */
 const MOST_COUNTED = 65_536;
 
+/** The error for a call of which the native library has found the key or the cost to be wrong. */
+const wrongCall = (key, cost) => wrongKeyOr(key, () => wrongCount('cost', cost));
+
+const OPTIONS = ['maxKeys', 'whenFull', 'trackDenied', 'maxWaiters', 'clock', 'shared'];
+
 class KeyedRateLimiter {
   #handle;
   /** What the native limiter enforces, kept here too: refusals show it, and it costs a lot to bring over. */
-  #quotas;
+  #ownQuotas;
+  #isShared;
   #capacity;
-  /** Whether a key was ever given quotas of its own: then a refusal may be by another than `#quotas` has. */
-  #hasOwnQuotas = false;
+  #spending;
+  #desk;
+  #entrance;
 
   constructor(quotas, options = {}) {
-    const known = ['maxKeys', 'whenFull', 'trackDenied', 'clock'];
-    const { maxKeys = 100_000, whenFull = 'evict', trackDenied = 0, clock } = checked(options, known);
-    this.#quotas = quotasOf(quotas);
+    const known = checked(options, OPTIONS);
+    const { maxKeys = 100_000, whenFull = 'evict', trackDenied = 0, maxWaiters, clock, shared } = known;
+    this.#ownQuotas = quotasOf(quotas);
     this.#capacity = whole('maxKeys', maxKeys, 1, MOST_KEYS, misconfigured);
     oneOf('whenFull', whenFull, ['evict', 'deny_new']);
+    const most = maxWaitersOf(maxWaiters);
     whole('trackDenied', trackDenied, 0, MOST_COUNTED, misconfigured);
-    const texts = this.#quotas.map(String);
-    this.#handle = attempt(() => native.keyedRateLimiter(texts, maxKeys, whenFull, trackDenied, clockHandle(clock)));
+    const manual = clockHandle(clock);
+    const name = sharedName(shared, clock);
+    this.#isShared = name !== undefined;
+    const texts = this.#ownQuotas.map(String);
+    this.#handle = attempt(() => native.keyedRateLimiter(texts, maxKeys, whenFull, trackDenied, most, manual, name));
+    this.#spending = new KeyedSpending(this.#handle, () => this.#quotas, this.#isShared);
+    this.#desk = new Desk(this.#spending, clock);
+    this.#entrance = new Entrance(this.#desk, 'cost', true);
+  }
+
+  /** Those of a limiter that is shared may have been changed by another thread. */
+  get #quotas() {
+    return this.#isShared ? attempt(() => native.keyedRateQuotas(this.#handle)).map(Quota.parse) : this.#ownQuotas;
   }
 
   tryAcquire(key, cost) {
@@ -91,14 +122,14 @@ class KeyedRateLimiter {
   reconfigure(quotas) {
     const others = quotasOf(quotas);
     attempt(() => native.keyedRateReconfigure(this.#handle, others.map(String)));
-    this.#quotas = others;
+    this.#ownQuotas = others;
   }
 
   setQuota(key, quotas) {
     keyed('key', key);
     const own = quotasOf(quotas);
     attempt(() => native.keyedRateSetQuota(this.#handle, key, own.map(String)));
-    this.#hasOwnQuotas = true;
+    this.#spending.mayDiffer = true;
   }
 
   clearQuota(key) {
@@ -119,6 +150,19 @@ class KeyedRateLimiter {
     return this.#quotas[0];
   }
 
+  acquire(key, cost = 1, options = undefined) {
+    return this.#desk.acquire(cost, options, key);
+  }
+
+  run(key, fn, options = undefined) {
+    return this.#entrance.run(fn, options, key);
+  }
+
+  waiting(key) {
+    keyed('key', key);
+    return attempt(() => native.keyedRateWaiting(this.#handle, key));
+  }
+
   get capacity() {
     return this.#capacity;
   }
@@ -132,19 +176,14 @@ class KeyedRateLimiter {
   }
 
   guard(fn, options = {}) {
-    callable('fn', fn);
-    const { key, cost = 1 } = checked(options, ['key', 'cost']);
-    const makeKey = keyMaker(key);
-    count('cost', cost);
-    const limiter = this;
-    return guarded(fn, function enter(...args) {
-      const decision = limiter.decide(makeKey.apply(this, args), cost);
-      if (!decision.allowed) throw limiter.#refusal(decision, cost);
-    });
+    return this.#entrance.guard(fn, options, (cost, key) => this.#enter(cost, key));
   }
 
-  #refusal(decision, cost) {
-    return rateRefusal(decision, cost, this.#hasOwnQuotas ? undefined : this.#quotas[decision.quota]);
+  /** Spends tokens or throws the refusal. */
+  #enter(cost, key) {
+    const decision = this.decide(key, cost);
+    if (decision.allowed) return;
+    throw rateRefusal(decision, cost, this.#spending.mayDiffer ? undefined : this.#quotas[decision.quota]);
   }
 
   #tryAcquireJoined({ all, lengths }, cost) {
@@ -161,16 +200,6 @@ class KeyedRateLimiter {
   toString() {
     return `KeyedRateLimiter(${this.#quotas.join('; ')}, ${this.#capacity} keys)`;
   }
-}
-
-/** The error for a call of which the native library has found the key or the cost to be wrong. */
-function wrongCall(key, cost) {
-  try {
-    keyed('key', key);
-  } catch (error) {
-    return error;
-  }
-  return wrongCount('cost', cost);
 }
 
 printsAsText(KeyedRateLimiter);

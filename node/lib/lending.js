@@ -1,6 +1,7 @@
 'use strict';
 
 const { wrongCount } = require('./arguments.js');
+const { Entrance } = require('./entrance.js');
 const { attempt, fromNative } = require('./errors.js');
 const native = require('./native.js');
 const { permit } = require('./permit.js');
@@ -20,6 +21,8 @@ const { concurrencyAcquire, concurrencyRelease, concurrencyTryAcquire } = native
 class Lending {
   #handle;
   #desk;
+  /** Of its calls. */
+  entrance;
   #mayKeep;
   /** Single permits at hand. */
   #atHand = 0;
@@ -31,6 +34,7 @@ class Lending {
   constructor(handle, clock, mayKeep) {
     this.#handle = handle;
     this.#desk = new Desk(this, clock);
+    this.entrance = new Entrance(this.#desk, 'permits');
     this.#mayKeep = mayKeep;
   }
 
@@ -71,10 +75,6 @@ class Lending {
 
   acquire(permits, options) {
     return this.#desk.acquire(permits, options);
-  }
-
-  take(permits, options) {
-    return this.#desk.take(permits, options);
   }
 
   /** Of a permit: gives it back. */
@@ -118,6 +118,10 @@ class Lending {
     } catch (error) {
       throw fromNative(error, () => wrongCount('permits', permits));
     }
+  }
+
+  takenOf(grant) {
+    return grant[0];
   }
 
   granted(permits, taken) {

@@ -3,19 +3,13 @@
 const { setTimeout } = require('node:timers');
 const { boolean } = require('./arguments.js');
 const { fromNative, spent, wrongType } = require('./errors.js');
-const { keyedConcurrencyRelease } = require('./native.js');
 const { printsAsText } = require('./printing.js');
 
 const OURS = Symbol('made by a limiter');
 
-function giveBack(limiter, permits, taken, isKeyed, ok) {
-  if (isKeyed) keyedConcurrencyRelease(limiter, permits, ok, taken);
-  else limiter.giveBack(permits, taken, ok);
-}
-
 /** Gives back what was forgotten. What it keeps of a permit is not the permit. */
-const forgotten = new FinalizationRegistry(({ limiter, permits, taken, isKeyed }) => {
-  giveBack(limiter, permits, taken, isKeyed, true);
+const forgotten = new FinalizationRegistry(({ limiter, permits, taken }) => {
+  limiter.giveBack(permits, taken, true);
   process.emitWarning(
     'A Permit was collected that had not been released. It is released now, later than it could be.',
     {
@@ -40,18 +34,16 @@ class Permit {
   #limiter;
   #permits;
   #taken;
-  #isKeyed;
   #isOut = true;
   /** What is watched in its place. */
   #watched;
 
-  /** `limiter` is its Lending, or its handle if it is keyed; `taken` what the native tryAcquire returned. */
-  constructor(ours, limiter, permits, taken, isKeyed) {
+  /** `limiter` is its Lending or KeyedLending; `taken` what the native tryAcquire returned. */
+  constructor(ours, limiter, permits, taken) {
     if (ours !== OURS) throw wrongType('Permit', ours, 'tryAcquire, which makes permits');
     this.#limiter = limiter;
     this.#permits = permits;
     this.#taken = taken;
-    this.#isKeyed = isKeyed;
     if (!watchesSoon) {
       setTimeout(watchRecent, RECENT_MS).unref();
       watchesSoon = true;
@@ -72,7 +64,7 @@ class Permit {
     boolean('ok', ok);
     if (!this.#isOut) throw spent('permit', 'one that was released before', 'a permit that is still held');
     try {
-      giveBack(this.#limiter, this.#permits, this.#taken, this.#isKeyed, ok);
+      this.#limiter.giveBack(this.#permits, this.#taken, ok);
       this.#isOut = false;
     } catch (error) {
       // Without a code it is not from the native library: the stack had no room for the call, and the permit is still out.
@@ -90,8 +82,7 @@ class Permit {
     watchRecent = () => {
       for (const permit of recent) {
         if (!permit.#isOut || permit.#watched !== undefined) continue;
-        const [limiter, permits, taken, isKeyed] = [permit.#limiter, permit.#permits, permit.#taken, permit.#isKeyed];
-        const watched = { limiter, permits, taken, isKeyed };
+        const watched = { limiter: permit.#limiter, permits: permit.#permits, taken: permit.#taken };
         forgotten.register(permit, watched, watched);
         permit.#watched = watched;
       }
@@ -112,6 +103,6 @@ class Permit {
 
 printsAsText(Permit);
 
-const permit = (limiter, permits, taken, isKeyed = false) => new Permit(OURS, limiter, permits, taken, isKeyed);
+const permit = (limiter, permits, taken) => new Permit(OURS, limiter, permits, taken);
 
 module.exports = { Permit, permit };

@@ -1,27 +1,19 @@
 'use strict';
 
-const {
-  callable,
-  count,
-  maxWaitersOf,
-  options: checked,
-  sharedName,
-  timeoutNs,
-  wrongCount,
-} = require('./arguments.js');
+const { count, maxWaitersOf, options: checked, sharedName, timeoutNs, wrongCount } = require('./arguments.js');
 const { clockHandle } = require('./clock.js');
 const { decided, figures, useGrant } = require('./decision.js');
+const { Entrance } = require('./entrance.js');
 const { attempt, fromNative } = require('./errors.js');
-const { guarded } = require('./guard.js');
-const { mapped } = require('./map.js');
 const native = require('./native.js');
 const { printsAsText } = require('./printing.js');
 const { Quota, quotasOf } = require('./quota.js');
-const { rateRefusal, waitRefusal } = require('./refusal.js');
+const { rateRefusal } = require('./refusal.js');
 const { reservation } = require('./reservation.js');
-const { Desk, waitOf } = require('./wait.js');
+const { Spending } = require('./spending.js');
+const { Desk } = require('./wait.js');
 
-const { rateAcquire, rateDecide, ratePeek, rateTryAcquire } = native;
+const { rateDecide, ratePeek, rateTryAcquire } = native;
 
 class RateLimiter {
   #handle;
@@ -29,6 +21,7 @@ class RateLimiter {
   #ownQuotas;
   #isShared;
   #desk;
+  #entrance;
 
   constructor(quotas, options = {}) {
     const { maxWaiters, clock, shared } = checked(options, ['clock', 'maxWaiters', 'shared']);
@@ -38,7 +31,8 @@ class RateLimiter {
     const name = sharedName(shared, clock);
     this.#isShared = name !== undefined;
     this.#handle = attempt(() => native.rateLimiter(this.#ownQuotas.map(String), most, manual, name));
-    this.#desk = new Desk(new Spending(this.#handle), clock);
+    this.#desk = new Desk(new Spending(this.#handle, () => this.#quotas), clock);
+    this.#entrance = new Entrance(this.#desk, 'cost');
   }
 
   /** Those of a limiter that is shared may have been changed by another thread. */
@@ -100,18 +94,12 @@ class RateLimiter {
     return this.#desk.acquire(cost, options);
   }
 
-  async run(fn, options = undefined) {
-    callable('fn', fn);
-    const { cost, wait } = waitOf('cost', options);
-    const taken = this.#desk.take(cost, wait);
-    if (taken !== undefined) await taken;
-    return fn();
+  run(fn, options = undefined) {
+    return this.#entrance.run(fn, options);
   }
 
-  async map(iterable, fn, options = undefined) {
-    callable('fn', fn);
-    const { cost, wait } = waitOf('cost', options);
-    return mapped(iterable, fn, (signal) => this.#desk.acquire(cost, { ...wait, signal }), wait?.signal);
+  map(iterable, fn, options = undefined) {
+    return this.#entrance.map(iterable, fn, options);
   }
 
   reserve(cost = 1, options = {}) {
@@ -131,10 +119,7 @@ class RateLimiter {
   }
 
   guard(fn, options = {}) {
-    callable('fn', fn);
-    const { cost = 1 } = checked(options, ['cost']);
-    count('cost', cost);
-    return guarded(fn, () => {
+    return this.#entrance.guard(fn, options, (cost) => {
       const decision = this.decide(cost);
       if (!decision.allowed) throw rateRefusal(decision, cost, this.#quotas[decision.quota]);
     });
@@ -142,38 +127,6 @@ class RateLimiter {
 
   toString() {
     return `RateLimiter(${this.#quotas.join('; ')})`;
-  }
-}
-
-/** What a desk needs to know of tokens. */
-class Spending {
-  #handle;
-
-  constructor(handle) {
-    this.#handle = handle;
-  }
-
-  start(cost, timeoutNs, id, waits) {
-    try {
-      return rateAcquire(this.#handle, cost, timeoutNs, id, waits);
-    } catch (error) {
-      throw fromNative(error, () => wrongCount('cost', cost));
-    }
-  }
-
-  granted() {}
-
-  undo(cost, grantedAtNs, resetCount) {
-    native.rateRefund(this.#handle, cost, grantedAtNs, Number(resetCount));
-  }
-
-  refusal(cost, status, elapsedMs, timeoutMs) {
-    return attempt(() => {
-      const quotas = native.rateQuotas(this.#handle).map(Quota.parse);
-      const figures = { elapsedMs, timeoutMs, limit: quotas[0].limit, waiting: native.rateWaiting(this.#handle) };
-      const never = `${quotas.join('; ')} holds at most ${Math.min(...quotas.map(({ burst }) => burst))}`;
-      return waitRefusal(`cost ${cost}`, status, never, figures);
-    });
   }
 }
 

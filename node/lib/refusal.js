@@ -24,8 +24,9 @@ function rateRefusal(decision, cost, quota) {
 const permitsText = (permits) => `${permits} ${permits === 1 ? 'permit' : 'permits'}`;
 
 /** Of a concurrency limiter, of which so many permits are available. */
-function permitsRefusal(permits, limit, available) {
+function permitsRefusal(permits, limit, available, isClosed) {
   const asked = permitsText(permits);
+  if (isClosed) return new ClosedError(`closed: ${asked} asked`);
   if (limit === 0) return new RefusedError(`refused: ${asked} asked, the limit is 0`);
   if (permits > limit) return new ExceedsCapacityError(`${asked} can never be had: the limit is ${limit}`);
   if (permits <= available) return new RefusedError(`refused: ${asked} asked, no room for another key`);
@@ -50,6 +51,8 @@ function waitRefusal(asked, status, never, figures) {
       return new ClosedError(`closed: ${asked} asked`, figures);
     case 5:
       return new QueueFullError(`the queue is full: ${asked} asked, ${rest}`, figures);
+    case 6:
+      return new RefusedError(`refused: ${asked} asked, no room for another key`);
     default:
       return new RefusedError(`refused: ${asked} asked, ${rest}`);
   }

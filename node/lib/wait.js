@@ -1,7 +1,7 @@
 'use strict';
 
 const { clearTimeout, setTimeout } = require('node:timers');
-const { count, options: checked, signalOf, timeoutNs } = require('./arguments.js');
+const { options: checked, signalOf, timeoutNs } = require('./arguments.js');
 const { attempt } = require('./errors.js');
 const native = require('./native.js');
 
@@ -16,10 +16,11 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const waiting = new Map();
 let lastId = 0;
 
-/** Where the native library writes what a wait is told: a status; of a grant, since when, and a count that a refund needs. */
-const told = new ArrayBuffer(24);
-const [doubles, integers] = [new Float64Array(told), new BigUint64Array(told)];
+/** Where the native library writes what a wait is told: a status; of a grant, three integers. */
+const told = new ArrayBuffer(32);
+const [doubles, grant] = [new Float64Array(told, 0, 1), new BigUint64Array(told, 8)];
 
+const WAIT_OPTIONS = ['timeoutMs', 'signal'];
 const FOR_EVER = {};
 const ready = Promise.resolve();
 const waits = attempt(() => native.waits(empty, () => void ready.then(empty)));
@@ -27,16 +28,17 @@ const waits = attempt(() => native.waits(empty, () => void ready.then(empty)));
 /** Settles the waits that the native library has told of since. Called from a microtask, or by Node from its loop. */
 function empty() {
   for (let id = waitNext(waits, told); id !== undefined; id = waitNext(waits, told)) {
-    waiting.get(id)?.hear(doubles[0], integers[1], integers[2]);
+    waiting.get(id)?.hear(doubles[0]);
   }
 }
 
 /**
  * Waiting for one limiter.
  *
- * `limiter` says what differs between kinds: `start(amount, timeoutNs, id, waits)` calls the native library; `granted(amount,
- * taken)` makes what the promise is resolved with; `undo(amount, taken)` is for what came too late; `refusal(amount, status,
- * elapsedMs, timeoutMs)` makes the error. `clock` is the manual one, if there is one: it settles waits itself, as it is moved.
+ * `limiter` says what differs between kinds: `start(amount, timeoutNs, id, waits, key)` calls the native library, and returns what
+ * was taken, or a number; `takenOf(grant)` makes what was taken of three integers; `granted(amount, taken)` makes what the promise is
+ * resolved with; `undo(amount, taken, key)` is for what came too late; `refusal(amount, status, elapsedMs, timeoutMs, key)` makes the
+ * error. `clock` is the manual one, if there is one: it settles waits itself, as it is moved. Without keys `key` is undefined.
  */
 class Desk {
   constructor(limiter, clock) {
@@ -47,34 +49,36 @@ class Desk {
   }
 
   /** A promise of what was asked for. */
-  acquire(amount, options) {
+  acquire(amount, options, key) {
     try {
-      return Promise.resolve(this.take(amount, options));
+      return Promise.resolve(this.take(amount, options, key));
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
   /** What was asked for, if it can be had now; else a promise of it. Throws what is refused at once. */
-  take(amount, options) {
+  take(amount, options, key) {
     const { limiter } = this;
-    const { timeoutMs, signal } = options === undefined ? FOR_EVER : checked(options, ['timeoutMs', 'signal']);
+    const { timeoutMs, signal } = options === undefined ? FOR_EVER : checked(options, WAIT_OPTIONS);
     const ns = timeoutMs === undefined ? Infinity : timeoutNs(timeoutMs);
     if (signal !== undefined && signalOf(signal).aborted) throw signal.reason;
     const id = ++lastId;
-    const answer = limiter.start(amount, ns, id, waits);
+    const answer = limiter.start(amount, ns, id, waits, key);
     const isGranted = typeof answer !== 'number';
-    if (!isGranted && answer > 0) throw limiter.refusal(amount, answer, 0, timeoutMs);
+    if (!isGranted && answer > 0) throw limiter.refusal(amount, answer, 0, timeoutMs, key);
     try {
       if (isGranted) return limiter.granted(amount, answer);
       return new Promise((resolve, reject) => {
-        const wait = new Wait(this, id, { amount, timeoutMs, signal, resolve, reject }, -answer);
+        // Bytes that are the caller's may be other bytes when the wait ends.
+        const ownKey = typeof key === 'object' ? Buffer.from(key) : key;
+        const wait = new Wait(this, id, { amount, key: ownKey, timeoutMs, signal, resolve, reject }, -answer);
         waiting.set(id, wait);
         this.waiting++;
       });
     } catch (error) {
       // No room on the stack for a Permit or a Wait.
-      if (isGranted) limiter.undo(amount, answer);
+      if (isGranted) limiter.undo(amount, answer, key);
       else waitCancel(waits, id);
       throw error;
     }
@@ -139,10 +143,10 @@ class Wait {
     waitCancel(waits, this.#id);
   }
 
-  /** Of the native library. */
-  hear(status, grantedAtNs, resetCount) {
+  /** Of the native library, which has just written to `grant`. */
+  hear(status) {
     const { limiter } = this.#desk;
-    const { amount, timeoutMs, signal, resolve, reject } = this.#asked;
+    const { amount, key, timeoutMs, signal, resolve, reject } = this.#asked;
     try {
       if (status === POLL_AGAIN) {
         this.#poll();
@@ -153,12 +157,12 @@ class Wait {
       clearTimeout(this.#timer);
       if (signal) stopListening(signal, this);
       if (this.#isAborted) {
-        if (status === ALLOWED) limiter.undo(amount, grantedAtNs, resetCount);
+        if (status === ALLOWED) limiter.undo(amount, limiter.takenOf(grant), key);
         reject(signal.reason);
       } else if (status === ALLOWED) {
-        resolve(limiter.granted(amount, grantedAtNs));
+        resolve(limiter.granted(amount, limiter.takenOf(grant)));
       } else {
-        reject(limiter.refusal(amount, status, this.#desk.nowMs() - this.#beganMs, timeoutMs));
+        reject(limiter.refusal(amount, status, this.#desk.nowMs() - this.#beganMs, timeoutMs, key));
       }
     } catch (error) {
       reject(error);
@@ -178,15 +182,4 @@ class Wait {
   }
 }
 
-const ONE = { cost: 1, permits: 1, wait: undefined };
-
-/** The options of what waits for `amount`, which is `cost` or `permits`: that, and those of the wait. */
-function waitOf(amount, options) {
-  if (options === undefined) return ONE;
-  const { [amount]: asked = 1, timeoutMs, signal } = checked(options, [amount, 'timeoutMs', 'signal']);
-  if (timeoutMs !== undefined) timeoutNs(timeoutMs);
-  if (signal !== undefined) signalOf(signal);
-  return { [amount]: count(amount, asked), wait: { timeoutMs, signal } };
-}
-
-module.exports = { Desk, waitOf };
+module.exports = { Desk, WAIT_OPTIONS };

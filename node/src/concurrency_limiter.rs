@@ -4,7 +4,7 @@ use crate::function::{Answer, Call, Fault, Method};
 use crate::handle::Handle;
 use crate::mistake;
 use crate::shared::Shared;
-use crate::wait::{Inbox, Pending, Told, Waits, timeout_of};
+use crate::wait::{Inbox, Told, Waits, timeout_of};
 use napi::Result;
 use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tidegate::{ConcurrencyLimiter, ConcurrencyOptions, Event, ManualClock, RawPermit, Status};
+use tidegate::{ConcurrencyLimiter, ConcurrencyOptions, Event, ManualClock, RawPermit};
 
 /// A limiter as one environment has it.
 pub struct Lender {
@@ -47,17 +47,14 @@ impl Lender {
     }
 
     fn heard(&self, inbox: &Inbox, id: u64, event: Event<RawPermit>) {
-        let (status, granted_at_ns) = match event {
-            Event::Granted(permit) if !self.keep(permit.permits) => {
-                // It can't be wrong: it was just granted.
-                let _ = self.limiter.release(&permit, false);
-                return;
-            }
-            Event::Granted(permit) => (Status::Allowed, permit.acquired_at_ns),
-            Event::Refused(status) => (status, 0),
-            Event::PollAgain => (Status::PollAgain, 0),
-        };
-        inbox.put(Told { id, status, granted_at_ns, reset_count: 0 });
+        if let Event::Granted(permit) = &event
+            && !self.keep(permit.permits)
+        {
+            // It can't be wrong: it was just granted.
+            let _ = self.limiter.release(permit, false);
+            return;
+        }
+        inbox.put(Told::of(id, event, |permit| [permit.acquired_at_ns, 0, 0]));
     }
 }
 
@@ -217,14 +214,17 @@ impl Method for Acquire {
     #[inline]
     fn call(Borrower(lender): &Borrower, call: &Call) -> Answer {
         let (permits, timeout, id) = (call.whole(1)?, timeout_of(call.number(2)?), call.whole(3)?);
+        let limiter = &lender.limiter;
+        if let Some(permit) = limiter.take_if_free(permits).map_err(|_| Fault::Argument)? {
+            return granted(lender, call, permit);
+        }
         let waits = call.handle::<Rc<Waits>>(4)?;
         let listener = {
             let (lender, inbox) = (Arc::clone(lender), Arc::clone(&waits.inbox));
             move |event| lender.heard(&inbox, id, event)
         };
-        let started = lender.limiter.acquire_by_ticket(permits, timeout, listener).map_err(|_| Fault::Argument)?;
-        let pending = |ticket| Pending::Permits(Arc::clone(lender), ticket);
-        waits.begun(call, id, started, pending, |permit| granted(lender, call, permit))
+        let started = limiter.acquire_by_ticket(permits, timeout, listener).map_err(|_| Fault::Argument)?;
+        waits.begun(call, id, started, limiter, |permit| granted(lender, call, permit))
     }
 }
 

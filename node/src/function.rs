@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{ptr, slice};
 
 /// The most arguments of a method, its handle included.
-const MOST_ARGUMENTS: usize = 5;
+const MOST_ARGUMENTS: usize = 6;
 
 /// What a function does.
 pub(crate) trait Method {

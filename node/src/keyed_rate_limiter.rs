@@ -5,17 +5,24 @@ use crate::handle::Handle;
 use crate::key::{Key, KeyBuffer};
 use crate::mistake;
 use crate::quota::read;
-use crate::rate_limiter::figures;
+use crate::rate_limiter::{figures, grant_words};
+use crate::shared::Shared;
+use crate::wait::{Told, Waits, timeout_of};
 use napi::Result;
 use napi::bindgen_prelude::{BigInt, Buffer};
 use napi_derive::napi;
 use std::ffi::CStr;
+use std::rc::Rc;
+use std::sync::Arc;
 use tidegate::{Grant, KeyedRateLimiter, KeyedRateOptions, ManualClock, Status};
 
 #[napi(object, object_from_js = false)]
 pub struct KeyedRateStats {
     pub allowed: f64,
     pub denied: f64,
+    pub timed_out: f64,
+    pub cancelled: f64,
+    pub waiting: f64,
     pub live_keys: f64,
     pub evicted_live: f64,
     pub capacity: f64,
@@ -29,29 +36,52 @@ pub struct DeniedKey {
     pub error: f64,
 }
 
-/// `max_keys` and `track_denied`: whole numbers, and `when_full`: a name, which JavaScript has checked.
+static SHARED: Shared<KeyedRateLimiter> = Shared::new();
+
+/// `max_keys`, `track_denied` and `max_waiters`: whole numbers, and `when_full`: a name, which JavaScript has checked.
 #[napi(catch_unwind)]
 pub fn keyed_rate_limiter(
     quotas: Vec<String>,
     max_keys: f64,
     when_full: String,
     track_denied: f64,
+    max_waiters: f64,
     manual: Option<&Handle<ManualClock>>,
-) -> Result<Handle<KeyedRateLimiter>> {
-    let mut options = KeyedRateOptions::new()
-        .max_keys(max_keys as u64)
-        .when_full(when_full.parse().map_err(mistake)?)
-        .track_denied(track_denied as u32);
-    if let Some(manual) = manual {
-        options = options.clock(&**manual);
-    }
-    Ok(Handle::new(options.build(read(&quotas)?).map_err(mistake)?))
+    shared: Option<String>,
+) -> Result<Handle<Arc<KeyedRateLimiter>>> {
+    let settings = format!(
+        "{}, maxKeys {max_keys}, whenFull {when_full}, trackDenied {track_denied}, maxWaiters {max_waiters}",
+        quotas.join("; ")
+    );
+    let limiter = SHARED.get(shared, settings, || {
+        let mut options = KeyedRateOptions::new()
+            .max_keys(max_keys as u64)
+            .when_full(when_full.parse().map_err(mistake)?)
+            .track_denied(track_denied as u32)
+            .max_waiters(max_waiters as u64);
+        if let Some(manual) = manual {
+            options = options.clock(&**manual);
+        }
+        options.build(read(&quotas)?).map_err(mistake)
+    })?;
+    Ok(Handle::new(limiter))
+}
+
+/// Their texts: those of a limiter that is shared may be changed by others.
+#[napi(catch_unwind)]
+pub fn keyed_rate_quotas(limiter: &Handle<Arc<KeyedRateLimiter>>) -> Vec<String> {
+    limiter.quotas().iter().map(ToString::to_string).collect()
+}
+
+#[napi(catch_unwind)]
+pub fn keyed_rate_waiting(limiter: &Handle<Arc<KeyedRateLimiter>>, key: Key) -> f64 {
+    limiter.waiting(key) as f64
 }
 
 /// JavaScript sees to it that each grant comes here once, and to the limiter that made it.
 #[napi(catch_unwind)]
 pub fn keyed_rate_refund(
-    limiter: &Handle<KeyedRateLimiter>,
+    limiter: &Handle<Arc<KeyedRateLimiter>>,
     key: Key,
     cost: f64,
     granted_at_ns: BigInt,
@@ -69,28 +99,28 @@ pub fn keyed_rate_refund(
 }
 
 #[napi(catch_unwind)]
-pub fn keyed_rate_reset(limiter: &Handle<KeyedRateLimiter>, key: Key) {
+pub fn keyed_rate_reset(limiter: &Handle<Arc<KeyedRateLimiter>>, key: Key) {
     limiter.reset(key);
 }
 
 #[napi(catch_unwind)]
-pub fn keyed_rate_reconfigure(limiter: &Handle<KeyedRateLimiter>, quotas: Vec<String>) -> Result<()> {
+pub fn keyed_rate_reconfigure(limiter: &Handle<Arc<KeyedRateLimiter>>, quotas: Vec<String>) -> Result<()> {
     limiter.reconfigure(read(&quotas)?).map_err(mistake)
 }
 
 #[napi(catch_unwind)]
-pub fn keyed_rate_set_quota(limiter: &Handle<KeyedRateLimiter>, key: Key, quotas: Vec<String>) -> Result<()> {
+pub fn keyed_rate_set_quota(limiter: &Handle<Arc<KeyedRateLimiter>>, key: Key, quotas: Vec<String>) -> Result<()> {
     limiter.set_quota(key, read(&quotas)?).map_err(mistake)
 }
 
 #[napi(catch_unwind)]
-pub fn keyed_rate_clear_quota(limiter: &Handle<KeyedRateLimiter>, key: Key) {
+pub fn keyed_rate_clear_quota(limiter: &Handle<Arc<KeyedRateLimiter>>, key: Key) {
     limiter.clear_quota(key);
 }
 
 /// `most`: a whole number, which JavaScript has checked.
 #[napi(catch_unwind)]
-pub fn keyed_rate_top_denied(limiter: &Handle<KeyedRateLimiter>, most: f64) -> Vec<DeniedKey> {
+pub fn keyed_rate_top_denied(limiter: &Handle<Arc<KeyedRateLimiter>>, most: f64) -> Vec<DeniedKey> {
     let top = limiter.top_denied(most as usize);
     top.into_iter()
         .map(|denied| DeniedKey { key: denied.key.into(), count: denied.count as f64, error: denied.error as f64 })
@@ -98,16 +128,19 @@ pub fn keyed_rate_top_denied(limiter: &Handle<KeyedRateLimiter>, most: f64) -> V
 }
 
 #[napi(catch_unwind)]
-pub fn keyed_rate_len(limiter: &Handle<KeyedRateLimiter>) -> f64 {
+pub fn keyed_rate_len(limiter: &Handle<Arc<KeyedRateLimiter>>) -> f64 {
     limiter.len() as f64
 }
 
 #[napi(catch_unwind)]
-pub fn keyed_rate_stats(limiter: &Handle<KeyedRateLimiter>) -> KeyedRateStats {
+pub fn keyed_rate_stats(limiter: &Handle<Arc<KeyedRateLimiter>>) -> KeyedRateStats {
     let stats = limiter.stats();
     KeyedRateStats {
         allowed: stats.allowed as f64,
         denied: stats.denied as f64,
+        timed_out: stats.timed_out as f64,
+        cancelled: stats.cancelled as f64,
+        waiting: stats.waiting as f64,
         live_keys: stats.live_keys as f64,
         evicted_live: stats.evicted_live as f64,
         capacity: stats.capacity as f64,
@@ -118,12 +151,12 @@ pub fn keyed_rate_stats(limiter: &Handle<KeyedRateLimiter>) -> KeyedRateStats {
 pub(crate) struct TryAcquire;
 
 impl Method for TryAcquire {
-    type On = KeyedRateLimiter;
+    type On = Arc<KeyedRateLimiter>;
     const NAME: &'static CStr = c"keyedRateTryAcquire";
     const ARGUMENTS: usize = 3;
 
     #[inline]
-    fn call(limiter: &KeyedRateLimiter, call: &Call) -> Answer {
+    fn call(limiter: &Arc<KeyedRateLimiter>, call: &Call) -> Answer {
         let mut buffer = KeyBuffer::new();
         let key = call.key(1, &mut buffer)?;
         let allowed = if call.given() < 3 {
@@ -135,15 +168,40 @@ impl Method for TryAcquire {
     }
 }
 
+/// (limiter, cost, timeout in ns, id, waits, key) -> true if it was granted; or a number, as `concurrencyAcquire` has it
+pub(crate) struct Acquire;
+
+impl Method for Acquire {
+    type On = Arc<KeyedRateLimiter>;
+    const NAME: &'static CStr = c"keyedRateAcquire";
+    const ARGUMENTS: usize = 6;
+
+    #[inline]
+    fn call(limiter: &Arc<KeyedRateLimiter>, call: &Call) -> Answer {
+        let mut buffer = KeyBuffer::new();
+        let key = call.key(5, &mut buffer)?;
+        let (cost, timeout, id) = (call.whole(1)?, timeout_of(call.number(2)?), call.whole(3)?);
+        if limiter.take_if_free(key, cost).map_err(|_| Fault::Argument)? {
+            return call.return_boolean(true);
+        }
+        let waits = call.handle::<Rc<Waits>>(4)?;
+        let inbox = Arc::clone(&waits.inbox);
+        let listener = move |event| inbox.put(Told::of(id, event, grant_words));
+        let started =
+            limiter.acquire_refundable_by_ticket(key, cost, timeout, listener).map_err(|_| Fault::Argument)?;
+        waits.begun(call, id, started, limiter, |()| call.return_boolean(true))
+    }
+}
+
 /// (limiter, keys together, their lengths, cost); instead of each length, 1 is written if the key was allowed, else 0
 pub(crate) struct TryAcquireMany;
 
 impl Method for TryAcquireMany {
-    type On = KeyedRateLimiter;
+    type On = Arc<KeyedRateLimiter>;
     const NAME: &'static CStr = c"keyedRateTryAcquireMany";
     const ARGUMENTS: usize = 4;
 
-    fn call(limiter: &KeyedRateLimiter, call: &Call) -> Answer {
+    fn call(limiter: &Arc<KeyedRateLimiter>, call: &Call) -> Answer {
         let keys = call.keys(1, 2)?;
         let keys = keys.slices();
         let mut statuses = vec![Status::Denied; keys.len()];
@@ -158,11 +216,11 @@ impl Method for TryAcquireMany {
 pub(crate) struct Decide;
 
 impl Method for Decide {
-    type On = KeyedRateLimiter;
+    type On = Arc<KeyedRateLimiter>;
     const NAME: &'static CStr = c"keyedRateDecide";
     const ARGUMENTS: usize = 4;
 
-    fn call(limiter: &KeyedRateLimiter, call: &Call) -> Answer {
+    fn call(limiter: &Arc<KeyedRateLimiter>, call: &Call) -> Answer {
         let mut buffer = KeyBuffer::new();
         let decision = limiter.decide_n(call.key(1, &mut buffer)?, call.whole(2)?).map_err(|_| Fault::Argument)?;
         call.write(3, &figures(&decision))?;
@@ -174,11 +232,11 @@ impl Method for Decide {
 pub(crate) struct Peek;
 
 impl Method for Peek {
-    type On = KeyedRateLimiter;
+    type On = Arc<KeyedRateLimiter>;
     const NAME: &'static CStr = c"keyedRatePeek";
     const ARGUMENTS: usize = 4;
 
-    fn call(limiter: &KeyedRateLimiter, call: &Call) -> Answer {
+    fn call(limiter: &Arc<KeyedRateLimiter>, call: &Call) -> Answer {
         let mut buffer = KeyBuffer::new();
         let decision = limiter.peek_n(call.key(1, &mut buffer)?, call.whole(2)?).map_err(|_| Fault::Argument)?;
         call.write(3, &figures(&decision))?;

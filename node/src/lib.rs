@@ -42,7 +42,9 @@ pub fn export_functions(env: Env, exports: Object) -> napi::Result<()> {
     export::<keyed_rate_limiter::TryAcquireMany>(&env, &exports)?;
     export::<keyed_rate_limiter::Decide>(&env, &exports)?;
     export::<keyed_rate_limiter::Peek>(&env, &exports)?;
+    export::<keyed_rate_limiter::Acquire>(&env, &exports)?;
     export::<keyed_concurrency_limiter::TryAcquire>(&env, &exports)?;
+    export::<keyed_concurrency_limiter::Acquire>(&env, &exports)?;
     export::<keyed_concurrency_limiter::Release>(&env, &exports)?;
     export::<wait::Next>(&env, &exports)?;
     export::<wait::Poll>(&env, &exports)?;

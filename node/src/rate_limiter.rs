@@ -5,16 +5,14 @@ use crate::handle::Handle;
 use crate::mistake;
 use crate::quota::read;
 use crate::shared::Shared;
-use crate::wait::{Pending, Told, Waits, timeout_of};
+use crate::wait::{Told, Waits, timeout_of};
 use napi::Result;
 use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
 use std::ffi::CStr;
 use std::rc::Rc;
 use std::sync::Arc;
-use tidegate::{
-    AcquireError, Decision, Event, Grant, ManualClock, NEVER_NS, RateLimiter, RateOptions, Reservation, Status,
-};
+use tidegate::{AcquireError, Decision, Grant, ManualClock, NEVER_NS, RateLimiter, RateOptions, Reservation, Status};
 
 #[napi(object, object_from_js = false)]
 pub struct RateStats {
@@ -158,22 +156,20 @@ impl Method for Acquire {
     #[inline]
     fn call(limiter: &Arc<RateLimiter>, call: &Call) -> Answer {
         let (cost, timeout, id) = (call.whole(1)?, timeout_of(call.number(2)?), call.whole(3)?);
+        if limiter.take_if_free(cost).map_err(|_| Fault::Argument)? {
+            return call.return_boolean(true);
+        }
         let waits = call.handle::<Rc<Waits>>(4)?;
         let inbox = Arc::clone(&waits.inbox);
-        let listener = move |event| {
-            let told = |status| Told { id, status, granted_at_ns: 0, reset_count: 0 };
-            inbox.put(match event {
-                Event::Granted(Grant { granted_at_ns, reset_count, .. }) => {
-                    Told { granted_at_ns, reset_count, ..told(Status::Allowed) }
-                }
-                Event::Refused(status) => told(status),
-                Event::PollAgain => told(Status::PollAgain),
-            });
-        };
+        let listener = move |event| inbox.put(Told::of(id, event, grant_words));
         let started = limiter.acquire_refundable_by_ticket(cost, timeout, listener).map_err(|_| Fault::Argument)?;
-        let pending = |ticket| Pending::Tokens(Arc::clone(limiter), ticket);
-        waits.begun(call, id, started, pending, |()| call.return_boolean(true))
+        waits.begun(call, id, started, limiter, |()| call.return_boolean(true))
     }
+}
+
+/// What a refund of tokens that were waited for needs.
+pub(crate) fn grant_words(grant: Grant) -> [u64; 3] {
+    [grant.granted_at_ns, grant.reset_count, grant.key_hash]
 }
 
 /// (limiter, cost, figures), an ArrayBuffer that gets [`figures`]

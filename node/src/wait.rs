@@ -4,7 +4,6 @@
 //! that one gives back what both share. On the environment's own thread a microtask is queued, so that promises settle before
 //! anything else happens; from another thread Node is woken. Neither keeps the process alive.
 
-use crate::concurrency_limiter::Lender;
 use crate::function::{Answer, Call, Method};
 use crate::handle::Handle;
 use napi::bindgen_prelude::{Env, Function, JsValue};
@@ -18,16 +17,28 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
-use tidegate::{NEVER_NS, RateLimiter, Started, Status, Ticket};
+use tidegate::{
+    ConcurrencyLimiter, Error, Event, KeyedConcurrencyLimiter, KeyedRateLimiter, NEVER_NS, RateLimiter, Started,
+    Status, Ticket,
+};
 
 /// What a wait comes to.
 pub(crate) struct Told {
     pub(crate) id: u64,
     pub(crate) status: Status,
-    /// Of a grant.
-    pub(crate) granted_at_ns: u64,
-    /// Of a grant of tokens, for a refund.
-    pub(crate) reset_count: u64,
+    /// Of a grant: what it takes to give it back, which each kind of limiter has in its own way.
+    pub(crate) grant: [u64; 3],
+}
+
+impl Told {
+    pub(crate) fn of<T>(id: u64, event: Event<T>, grant: impl FnOnce(T) -> [u64; 3]) -> Self {
+        let (status, grant) = match event {
+            Event::Granted(granted) => (Status::Allowed, grant(granted)),
+            Event::Refused(status) => (status, [0; 3]),
+            Event::PollAgain => (Status::PollAgain, [0; 3]),
+        };
+        Self { id, status, grant }
+    }
 }
 
 /// Of one environment, shared with the listeners of its waits.
@@ -122,30 +133,46 @@ pub struct Waits {
     pending: RefCell<HashMap<u64, Pending>>,
 }
 
-/// A wait that is under way: for what, and what the core calls it.
+/// What has a queue, or a queue for each key.
+pub(crate) trait Queue {
+    fn poll_ticket(&self, ticket: Ticket) -> std::result::Result<Option<u64>, Error>;
+    fn cancel_ticket(&self, ticket: Ticket) -> std::result::Result<bool, Error>;
+}
+
+macro_rules! queues {
+    ($($limiter:ty),*) => {$(
+        impl Queue for $limiter {
+            fn poll_ticket(&self, ticket: Ticket) -> std::result::Result<Option<u64>, Error> {
+                self.poll_ticket(ticket)
+            }
+
+            fn cancel_ticket(&self, ticket: Ticket) -> std::result::Result<bool, Error> {
+                self.cancel_ticket(ticket)
+            }
+        }
+    )*};
+}
+
+// By what each has itself, of the same names.
+queues!(RateLimiter, KeyedRateLimiter, ConcurrencyLimiter, KeyedConcurrencyLimiter);
+
+/// A wait that is under way: in whose queue, and what the core calls it.
 #[derive(Clone)]
-pub(crate) enum Pending {
-    Permits(Arc<Lender>, Ticket),
-    Tokens(Arc<RateLimiter>, Ticket),
+struct Pending {
+    queue: Arc<dyn Queue>,
+    ticket: Ticket,
 }
 
 impl Pending {
     /// `None` if it is over, and told.
     fn poll(&self) -> Option<u64> {
-        match self {
-            Self::Permits(lender, ticket) => lender.limiter.poll_ticket(*ticket),
-            Self::Tokens(limiter, ticket) => limiter.poll_ticket(*ticket),
-        }
-        .unwrap_or(None)
+        self.queue.poll_ticket(self.ticket).unwrap_or(None)
     }
 
     /// Tells the listener, unless it has been told something else before.
     fn cancel(&self) {
         // An error, or that it is too late: it was told.
-        let _ = match self {
-            Self::Permits(lender, ticket) => lender.limiter.cancel_ticket(*ticket),
-            Self::Tokens(limiter, ticket) => limiter.cancel_ticket(*ticket),
-        };
+        let _ = self.queue.cancel_ticket(self.ticket);
     }
 }
 
@@ -156,14 +183,15 @@ impl Waits {
         call: &Call,
         id: u64,
         started: Started<T>,
-        pending: impl FnOnce(Ticket) -> Pending,
+        queue: &Arc<impl Queue + 'static>,
         granted: impl FnOnce(T) -> Answer,
     ) -> Answer {
         match started {
             Started::Granted(taken) => granted(taken),
             Started::Refused(status) => call.return_number(f64::from(status as i32)),
             Started::Pending { ticket, wake_after_ns } => {
-                self.pending.borrow_mut().insert(id, pending(ticket));
+                let queue: Arc<dyn Queue> = Arc::clone(queue) as _;
+                self.pending.borrow_mut().insert(id, Pending { queue, ticket });
                 call.return_number(-ms_of(wake_after_ns))
             }
         }
@@ -243,7 +271,7 @@ unsafe extern "C" fn end(waits: *mut c_void) {
 }
 
 /// (waits, figures) -> the number of the next wait that something is told of, or undefined. The ArrayBuffer gets a double, the status,
-/// and two 64-bit integers: when it was granted, and the reset count for a refund.
+/// and three 64-bit integers, of a grant.
 pub(crate) struct Next;
 
 impl Method for Next {
@@ -258,12 +286,12 @@ impl Method for Next {
             state.notified = told.is_some();
             told
         };
-        let Some(Told { id, status, granted_at_ns, reset_count }) = told else { return Call::return_undefined() };
+        let Some(Told { id, status, grant: [first, second, third] }) = told else { return Call::return_undefined() };
         if status != Status::PollAgain {
             let over = waits.pending.borrow_mut().remove(&id);
             drop(over);
         }
-        call.write(1, &[f64::from(status as i32).to_bits(), granted_at_ns, reset_count])?;
+        call.write(1, &[f64::from(status as i32).to_bits(), first, second, third])?;
         call.return_number(id as f64)
     }
 }

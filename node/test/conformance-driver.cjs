@@ -95,29 +95,30 @@ const commands = {
   rate(name, words) {
     const { max_keys, when_full, track_denied, max_waiters } = fieldsOf(words);
     const quotas = quotasOf(words.filter((word) => !/^(max_keys|when_full|track_denied|max_waiters)=/.test(word)));
-    const options = {
+    const options = { clock: this.clock, maxWaiters: max_waiters && Number(max_waiters) };
+    const keyed = {
       maxKeys: max_keys && Number(max_keys),
       whenFull: when_full,
       trackDenied: track_denied && Number(track_denied),
-      clock: this.clock,
     };
-    const isKeyed = max_keys !== undefined;
-    this.limiters.set(
-      name,
-      isKeyed
-        ? new KeyedRateLimiter(quotas, options)
-        : new RateLimiter(quotas, { clock: this.clock, maxWaiters: max_waiters && Number(max_waiters) }),
-    );
+    const limiter =
+      max_keys === undefined
+        ? new RateLimiter(quotas, options)
+        : new KeyedRateLimiter(quotas, { ...options, ...keyed });
+    this.limiters.set(name, limiter);
     return 'ok';
   },
   conc(name, _words, { limit, max_keys, track_hold_time, max_waiters }) {
-    const options = { trackHoldTime: track_hold_time === '1', clock: this.clock };
-    this.limiters.set(
-      name,
+    const options = {
+      trackHoldTime: track_hold_time === '1',
+      clock: this.clock,
+      maxWaiters: max_waiters && Number(max_waiters),
+    };
+    const limiter =
       max_keys === undefined
-        ? new ConcurrencyLimiter(Number(limit), { ...options, maxWaiters: max_waiters && Number(max_waiters) })
-        : new KeyedConcurrencyLimiter(Number(limit), { ...options, maxKeys: Number(max_keys) }),
-    );
+        ? new ConcurrencyLimiter(Number(limit), options)
+        : new KeyedConcurrencyLimiter(Number(limit), { ...options, maxKeys: Number(max_keys) });
+    this.limiters.set(name, limiter);
     return 'ok';
   },
   advance(ns) {
@@ -183,12 +184,13 @@ const commands = {
     const top = this.limiter(name).topDenied(Number(n));
     return ['ok', ...top.map(({ key, count, error }) => `${key.toString('hex')}:${count}:${error}`)].join(' ');
   },
-  async wait(name, [limiter], { cost = '1', timeout }) {
+  async wait(name, [target], { cost = '1', timeout, ...fields }) {
+    const [limiter, key] = this.target(target, fields);
     const controller = new AbortController();
     const timeoutMs = timeout && Number(timeout) / 1e6;
     const wait = { controller, outcome: undefined };
     this.waits.set(name, wait);
-    const promise = this.limiter(limiter).acquire(Number(cost), { timeoutMs, signal: controller.signal });
+    const promise = limiter.acquire(...key, Number(cost), { timeoutMs, signal: controller.signal });
     promise.then(
       (permit) => {
         wait.outcome = 'granted';

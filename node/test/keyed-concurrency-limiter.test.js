@@ -132,16 +132,16 @@ describe('run and guard of a keyed concurrency limiter', () => {
       new Promise((resolve) => {
         finish = resolve;
       });
-    const running = limiter.run(work, { key: 'ann', permits: 2 });
+    const running = limiter.run('ann', work, { permits: 2 });
     assert.equal(limiter.inFlight('ann'), 2);
     await assert.rejects(
-      limiter.run(() => assert.fail('called'), { key: () => 'ann' }),
-      { name: 'RefusedError', message: 'refused: 1 permit asked, 0 of 2 available' },
+      limiter.run('ann', () => assert.fail('called'), { timeoutMs: 0 }),
+      { name: 'TimedOutError', message: 'can not be had in time: 1 permit asked within 0 ms, 2 of 2 out, 0 waiting' },
     );
-    assert.equal(await limiter.run(() => 5, { key: 'bob' }), 5);
+    assert.equal(await limiter.run('bob', () => 5), 5);
     finish('done');
     assert.equal(await running, 'done');
-    await assert.rejects(limiter.run(() => Promise.reject(new Error('of the work')), { key: 'ann' }));
+    await assert.rejects(limiter.run('ann', () => Promise.reject(new Error('of the work'))));
     assert.deepEqual([limiter.inFlight('ann'), limiter.stats().releasedFailed], [0, 1]);
   });
 

@@ -159,7 +159,10 @@ describe('a keyed rate limiter', () => {
     for (const key of ['ann', 'ann', 'bob']) limiter.tryAcquire(key);
     limiter.decide('ann');
     limiter.peek('eve');
-    assert.deepEqual({ ...limiter.stats() }, { allowed: 2, denied: 2, liveKeys: 2, evictedLive: 0, capacity: 50 });
+    assert.deepEqual(
+      { ...limiter.stats() },
+      { allowed: 2, denied: 2, timedOut: 0, cancelled: 0, waiting: 0, liveKeys: 2, evictedLive: 0, capacity: 50 },
+    );
     assert.deepEqual([limiter.size, limiter.capacity], [2, 50]);
     clock.advance(1000);
     assert.equal(limiter.size, 0);

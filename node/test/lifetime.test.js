@@ -31,7 +31,7 @@ describe('the process', () => {
       kept.push(kept[4].tryAcquire(), kept[4].run(() => new Promise(() => {})));
       kept.push(new KeyedRateLimiter('5/s'), new KeyedConcurrencyLimiter(2));
       kept[0].acquire(5, { timeoutMs: 1e9 }), kept[0].acquire(), kept[1].acquire(), kept[4].acquire(2);
-      kept.push(kept[7].decide('a'), kept[8].tryAcquire('a'), kept[8].run(() => new Promise(() => {}), { key: 'b' }));
+      kept.push(kept[7].decide('a'), kept[8].tryAcquire('a'), kept[8].run('b', () => new Promise(() => {})));
     `);
   });
 

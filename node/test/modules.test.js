@@ -130,7 +130,16 @@ describe('installed', () => {
     const at = project('content', 'tidegate');
     const names = fs.readdirSync(path.join(at, 'node_modules/tidegate')).sort();
     const licenses = ['LICENSE-APACHE', 'LICENSE-MIT'];
-    const expected = ['README.md', 'index.d.mts', 'index.d.ts', 'index.js', 'index.mjs', 'lib', 'package.json'];
+    const expected = [
+      'README.md',
+      'index.d.mts',
+      'index.d.ts',
+      'index.js',
+      'index.mjs',
+      'lib',
+      'package.json',
+      'types',
+    ];
     assert.deepEqual(names, [...licenses, ...expected]);
     const manifest = JSON.parse(fs.readFileSync(path.join(at, 'node_modules/tidegate/package.json')));
     assert.equal(manifest.optionalDependencies[native], version);

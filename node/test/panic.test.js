@@ -78,7 +78,7 @@ test('a panic on the hot paths of keyed limiters is an InternalError, and they g
   const lender = new tidegate.KeyedConcurrencyLimiter(2, { maxKeys: 10 });
   assert.throws(() => lender.tryAcquire('ann', COST), isInternal);
   await assert.rejects(
-    lender.run(() => assert.fail('called'), { key: 'ann', permits: COST }),
+    lender.run('ann', () => assert.fail('called'), { permits: COST }),
     isInternal,
   );
   lender.tryAcquire('ann', 2).release();

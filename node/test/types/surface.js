@@ -27,14 +27,14 @@ const exported = {
   keyOf: true,
 };
 
-/** Of what has one budget. */
-const waiting = /** @type {const} */ ({ acquire: true, map: true, waiting: true });
-
 /** @satisfies {Record<keyof import('tidegate').Reservation, true>} */
 const reservation = { waitMs: true, waitNs: true, cancel: true, toString: true };
 
 /** Of rate limiters of both kinds. */
 const rate = /** @type {const} */ ({
+  acquire: true,
+  run: true,
+  waiting: true,
   tryAcquire: true,
   decide: true,
   peek: true,
@@ -49,10 +49,14 @@ const rate = /** @type {const} */ ({
 });
 
 /** @satisfies {Record<keyof import('tidegate').RateLimiter, true>} */
-const rateLimiter = { ...rate, ...waiting, run: true, reserve: true };
+const rateLimiter = { ...rate, map: true, reserve: true };
 
 /** Of concurrency limiters of both kinds. */
 const concurrency = /** @type {const} */ ({
+  acquire: true,
+  waiting: true,
+  close: true,
+  isClosed: true,
   tryAcquire: true,
   limit: true,
   inFlight: true,
@@ -64,7 +68,7 @@ const concurrency = /** @type {const} */ ({
 });
 
 /** @satisfies {Record<keyof import('tidegate').ConcurrencyLimiter, true>} */
-const concurrencyLimiter = { ...concurrency, ...waiting, close: true, isClosed: true };
+const concurrencyLimiter = { ...concurrency, map: true };
 
 /** @satisfies {Record<keyof import('tidegate').KeyedRateLimiter, true>} */
 const keyedRateLimiter = {
@@ -126,12 +130,13 @@ const waitStats = /** @type {const} */ ({ timedOut: true, cancelled: true, waiti
 const rateStats = { allowed: true, denied: true, ...waitStats };
 
 /** @satisfies {Record<keyof import('tidegate').KeyedRateStats, true>} */
-const keyedRateStats = { allowed: true, denied: true, liveKeys: true, evictedLive: true, capacity: true };
+const keyedRateStats = { allowed: true, denied: true, ...waitStats, liveKeys: true, evictedLive: true, capacity: true };
 
 /** @satisfies {Record<keyof import('tidegate').KeyedConcurrencyStats, true>} */
 const keyedConcurrencyStats = {
   allowed: true,
   denied: true,
+  ...waitStats,
   limit: true,
   inFlight: true,
   releasedOk: true,

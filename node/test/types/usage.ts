@@ -80,7 +80,7 @@ const greeted: (user: string, times: number) => string = keyed.guard(
 const perHost = new KeyedConcurrencyLimiter(2, { maxKeys: 1000, trackHoldTime: true, clock });
 const heldMs: number | undefined = perHost.stats().holdTimeTotalMs;
 const held: number = perHost.inFlight('a') + perHost.available('a');
-const length: Promise<number> = perHost.run(async () => 3, { key: 'a', permits: 2 });
+const length: Promise<number> = perHost.run('a', async () => 3, { permits: 2, timeoutMs: 5 });
 perHost.tryAcquire('a')?.release();
 
 function scoped() {
@@ -102,8 +102,36 @@ async function waited(signal: AbortSignal): Promise<number> {
   return permit.permits + total + timedOut + cancelled + waiting + lender.waiting + limiter.waiting;
 }
 
+async function waitedForKeys(signal: AbortSignal): Promise<number> {
+  using permit = await perHost.acquire('a', 2, { timeoutMs: 500, signal });
+  await keyed.acquire(new Uint8Array(4));
+  const total: number = await keyed.run('a', () => permit.permits, { cost: 2, signal });
+  const { timedOut, cancelled, waiting } = keyed.stats();
+  if (!perHost.isClosed) perHost.close();
+  return total + timedOut + cancelled + waiting + perHost.stats().waiting + perHost.waiting('a') + keyed.waiting('a');
+}
+
+// A guarded function that waits has the type of the function, but for its promise.
+const patient: (text: string) => Promise<number> = lender.guard((text: string) => text.length, { timeoutMs: 5 });
+const asyncPatient: (text: string) => Promise<number> = limiter.guard(async (text: string) => text.length, {
+  cost: 2,
+  timeoutMs: Infinity,
+});
+const keyedPatient: (text: string) => Promise<string> = keyed.guard((text: string) => text, {
+  key: (text) => text.toLowerCase(),
+  timeoutMs: 5,
+});
+const hostPatient: (text: string) => AsyncGenerator<string> = perHost.guard(
+  async function* (text: string) {
+    yield text;
+  },
+  { key: 'a', timeoutMs: 5 },
+);
+
 const shared = new ConcurrencyLimiter(4, { shared: 'fetches', maxWaiters: 100 });
 const sharedRate = new RateLimiter('10/s', { shared: 'fetches', maxWaiters: 100 });
+const sharedKeyed = new KeyedRateLimiter('10/s', { shared: 'clients', maxWaiters: 100 });
+const sharedHosts = new KeyedConcurrencyLimiter(2, { shared: 'hosts', maxWaiters: 100 });
 
 async function ran(): Promise<string> {
   const length: number = await lender.run(() => 'abc'.length);
@@ -146,10 +174,11 @@ try {
 
 // @ts-expect-error a timeout is milliseconds, by its name
 lender.acquire(1, { timeout: 5 });
-// @ts-expect-error only limiters without keys are shared
-new KeyedRateLimiter('1/s', { shared: 'name' });
-// @ts-expect-error a guard does not wait
-lender.guard(() => {}, { timeoutMs: 5 });
+const later = lender.guard(() => 5, { timeoutMs: 5 });
+// @ts-expect-error a guard that waits returns a promise
+later().toFixed();
+// @ts-expect-error the key comes first
+perHost.run(() => 5, { key: 'a' });
 // @ts-expect-error a key is a string or bytes
 keyed.tryAcquire(7);
 // @ts-expect-error a key is needed
@@ -207,6 +236,13 @@ void [
   waited,
   shared,
   sharedRate,
+  sharedKeyed,
+  sharedHosts,
+  waitedForKeys,
+  patient,
+  asyncPatient,
+  keyedPatient,
+  hostPatient,
   ran,
   greeting,
   fetched,
