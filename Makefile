@@ -34,7 +34,7 @@ TEST_STAGES := $(call has,rust) $(if $(call has,c cpp),c) $(call has,python node
 
 # ---------------------------------------------------------------------------------------------------- what to type
 
-.PHONY: help build demo test bench pictures fmt lint header install uninstall clean
+.PHONY: help build demo test bench pictures fmt lint header schema install uninstall clean
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 	@echo
@@ -69,6 +69,9 @@ lint: $(addprefix lint-,$(call has,rust python node)) ## format check, clippy, r
 
 header: ## write include/tidegate.h anew from the Rust sources
 	UPDATE_HEADER=1 cargo test -p tidegate-ffi --test header
+
+schema: ## write docs/rules.schema.json anew from the Rust sources
+	UPDATE_SCHEMA=1 cargo test -p tidegate --test gate_schema
 
 install: override LANGS := c
 install: build-native ## install the C library, its headers and its pkg-config file under PREFIX (DESTDIR is honoured)

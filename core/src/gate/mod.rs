@@ -301,10 +301,10 @@ impl Gate {
 
     fn reload_from(&self, text: &str, format: Format, file: Option<&str>) -> Result<Reloaded, Faults> {
         let (rules, lines, faults) = text::read(text, format, file);
-        self.change(rules, faults.clone(), |place, fault| {
+        self.change(rules, faults, |place, fault| {
             fault.file = file.map(String::from);
             fault.line = lines.of(place, &fault.argument);
-            lines.is_told(place, &fault.argument, &faults)
+            lines.is_told(place, &fault.argument)
         })
     }
 

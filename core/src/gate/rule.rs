@@ -35,6 +35,7 @@ pub struct Rules {
 pub struct Rule {
     /// What refusals, events and counters call it; no two rules of a gate have the same. A rule keeps what is used across
     /// changes as long as it keeps its name.
+    #[schemars(length(min = 1))]
     pub name: String,
     /// Which requests: each attribute named here must be there and match. Without any the rule is about every request.
     #[serde(default, rename = "match", skip_serializing_if = "BTreeMap::is_empty")]

@@ -92,7 +92,8 @@ pub(super) fn cut(text: &str) -> String {
 
 /// [`cut`], on one line; `nothing` if it is empty.
 pub(super) fn brief(text: &str) -> String {
-    // So many words are more than there is room for, so that a long text isn't gone through.
-    let words: Vec<&str> = text.split_whitespace().take(MAX_CHARS).collect();
+    // Texts can be long: no more is looked at than there may be room for.
+    let start = text.char_indices().nth(8 * MAX_CHARS).map_or(text, |(end, _)| &text[..end]);
+    let words: Vec<&str> = start.split_whitespace().collect();
     if words.is_empty() { "nothing".into() } else { cut(&words.join(" ")).replace(char::is_control, "\u{fffd}") }
 }

@@ -1,10 +1,11 @@
 //! Rules from what a text says, and all that is wrong with it.
 
-use super::lines::{Lines, RuleLines};
+use super::lines::{FieldLine, Lines, RuleLines};
 use super::node::{Document, Field, Node, Source, Value, cut};
 use crate::gate::{Fault, Mode, Pattern, Rule, Rules};
 use crate::{MAX_COST, WhenFull};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// The most faults that are told of.
 const MAX_FAULTS: usize = 1_000;
@@ -18,9 +19,8 @@ const PATTERN: &str = "a map of exactly one of exact, prefix, glob and regex";
 const MODES: &str = "\"enforce\", \"shadow\", \"off\"";
 
 pub(super) fn read(source: &Source<'_>, document: &Document<'_>) -> (Rules, Lines, Vec<Fault>) {
-    let mut reader = Reader { source, rule: None, faults: Vec::new(), found: 0 };
+    let mut reader = Reader { source, duplicates: &document.duplicates, rule: None, faults: Vec::new(), found: 0 };
     let (rules, lines) = reader.rules(&document.root);
-    reader.duplicates(document);
     let Reader { mut faults, found, .. } = reader;
     faults.sort_by_key(|fault| fault.line);
     if found > MAX_FAULTS {
@@ -31,13 +31,14 @@ pub(super) fn read(source: &Source<'_>, document: &Document<'_>) -> (Rules, Line
 
 struct Reader<'s, 't> {
     source: &'s Source<'t>,
+    duplicates: &'s [Range<usize>],
     /// What faults call the rule that is being read.
     rule: Option<String>,
     faults: Vec<Fault>,
     found: usize,
 }
 
-/// Each reads a value; if it can't be read, it tells of that and what it returns doesn't matter: the rule is not [sound](Lines::is_sound).
+/// Each reads a value; if it can't be read, it tells of that and what it returns doesn't matter: the field is not sound.
 impl Reader<'_, '_> {
     fn rules(&mut self, root: &Node<'_>) -> (Rules, Lines) {
         let mut rules = Rules::default();
@@ -46,15 +47,20 @@ impl Reader<'_, '_> {
         if matches!(root.value, Value::Map(_)) && !fields.iter().any(|field| field.name == "rules") {
             // Not an empty list: a file that is only half written must not take the rules away.
             self.fault(root.span.start, "rules", "nothing".into(), RULES);
+            self.again(0..usize::MAX);
         }
         for Field { name, at, node } in fields {
             match &**name {
                 "$schema" => drop(self.text(node, name)),
                 "show_keys" => rules.show_keys = self.boolean(node, name),
                 "rules" => {
-                    for (place, node) in self.items(node, name, RULES).iter().enumerate() {
+                    let items = self.items(node, name, RULES);
+                    let starts = items.iter().map(|rule| rule.span.start).chain([usize::MAX]).collect::<Vec<_>>();
+                    self.again(0..starts[0]);
+                    for (place, node) in items.iter().enumerate() {
                         let found = self.found;
                         let (rule, rule_lines) = self.rule(node, place);
+                        self.again(starts[place]..starts[place + 1]);
                         rules.rules.push(rule);
                         lines.0.push(RuleLines { is_sound: self.found == found, ..rule_lines });
                     }
@@ -75,7 +81,7 @@ impl Reader<'_, '_> {
             self.fault(node.span.start, "name", "nothing".into(), "a text that isn't empty");
         }
         for Field { name, at, node } in fields {
-            lines.fields.insert(name.to_string(), self.source.line(*at));
+            let found = self.found;
             match &**name {
                 "name" => rule.name = self.name(node),
                 "match" => rule.matches = self.map(node, name, "a map of attributes", &mut lines, Self::pattern),
@@ -91,6 +97,8 @@ impl Reader<'_, '_> {
                 "overrides" => rule.overrides = self.map(node, name, "a map of keys", &mut lines, Self::texts),
                 _ => self.unknown(name, *at, name, FIELDS),
             }
+            let field = FieldLine { line: self.source.line(*at), is_sound: self.found == found };
+            lines.fields.insert(name.to_string(), field);
         }
         (rule, lines)
     }
@@ -107,8 +115,9 @@ impl Reader<'_, '_> {
         let mut map = BTreeMap::new();
         for Field { name, at, node } in self.fields(node, argument, allowed) {
             let argument = format!("{argument}.{name}");
+            let found = self.found;
             let value = read(self, node, &argument);
-            lines.fields.insert(argument, self.source.line(*at));
+            lines.fields.insert(argument, FieldLine { line: self.source.line(*at), is_sound: self.found == found });
             map.insert(name.to_string(), value);
         }
         map
@@ -228,11 +237,12 @@ impl Reader<'_, '_> {
         once
     }
 
-    /// Tells of the fields that were written again, of which a parser knows no more than where.
-    fn duplicates(&mut self, document: &Document<'_>) {
-        for span in &document.duplicates {
+    /// Tells of the fields in a part of the text that were written again, of which the parser knows no more than where.
+    fn again(&mut self, within: Range<usize>) {
+        let start = self.duplicates.partition_point(|span| span.start < within.start);
+        let end = self.duplicates.partition_point(|span| span.start < within.end);
+        for span in self.duplicates.get(start..end).unwrap_or_default() {
             let name = self.source.text.get(span.clone()).unwrap_or_default();
-            self.rule = rule_at(&document.root, span.start);
             self.fault(span.start, name, format!("{} again", self.source.line_at(span.start)), "it once");
         }
     }
@@ -262,13 +272,4 @@ fn label(rule: &Node<'_>, place: usize) -> String {
         Some(Value::Text(name)) if !name.is_empty() => cut(name),
         _ => format!("#{}", place + 1),
     }
-}
-
-/// The rule that a byte of the text is in: the last that begins before it.
-fn rule_at(root: &Node<'_>, at: usize) -> Option<String> {
-    let Value::Map(fields) = &root.value else { return None };
-    let rules = fields.iter().find(|field| field.name == "rules")?;
-    let Value::List(rules) = &rules.node.value else { return None };
-    let place = rules.iter().rposition(|rule| rule.span.start <= at)?;
-    Some(label(&rules[place], place))
 }

@@ -14,6 +14,7 @@ pub(super) fn parse<'t>(source: &Source<'t>) -> Result<Document<'t>, Mistake> {
         }
         duplicates.push(span);
     }
+    duplicates.sort_by_key(|span| span.start);
     let span = root.span();
     Ok(Document { root: Node { span, value: map(root.into_inner()) }, duplicates })
 }

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 /// How deep lists and maps nest.
 const MAX_DEPTH: usize = 64;
 
-/// How many values aliases stand for, in all: each is another copy of them.
-const MAX_COPIED: usize = 100_000;
+/// How many bytes of values aliases stand for, in all: each is another copy of them.
+const MAX_COPIED: usize = 16 << 20;
 
 pub(super) fn parse<'t>(source: &Source<'t>) -> Result<Document<'t>, Mistake> {
     let options = options! { emit_comments: false, flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
@@ -98,7 +98,7 @@ impl<'t> Reader<'t> {
 
     fn count_copied(&mut self, node: &Node<'_>) -> Result<(), Mistake> {
         self.copied += size(node);
-        let too_much = || (node.span.start, format!("aliases that stand for at most {MAX_COPIED} values"));
+        let too_much = || (node.span.start, format!("aliases that stand for at most {MAX_COPIED} bytes"));
         if self.copied > MAX_COPIED { Err(too_much()) } else { Ok(()) }
     }
 }
@@ -112,12 +112,15 @@ fn written_name<'t>(source: &Source<'t>, node: Node<'t>) -> Result<Cow<'t, str>,
     }
 }
 
+/// What a copy takes, in bytes.
 fn size(node: &Node<'_>) -> usize {
-    1 + match &node.value {
-        Value::List(items) => items.iter().map(size).sum(),
-        Value::Map(fields) => fields.iter().map(|field| size(&field.node)).sum(),
-        _ => 0,
-    }
+    size_of::<Field<'_>>()
+        + match &node.value {
+            Value::Text(text) => text.len(),
+            Value::List(items) => items.iter().map(size).sum(),
+            Value::Map(fields) => fields.iter().map(|field| field.name.len() + size(&field.node)).sum(),
+            _ => 0,
+        }
 }
 
 /// What a scalar without quotes is, by the core schema of YAML 1.2 (10.3.2).
