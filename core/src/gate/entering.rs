@@ -78,6 +78,7 @@ impl Slot {
             let mut word = self.0.lock();
             match event {
                 Event::Granted(taken) if word.is_abandoned => return Some(taken),
+                _ if word.is_abandoned => {}
                 // What was said before may be the last word.
                 Event::PollAgain => {}
                 last => word.event = Some(last),
@@ -269,9 +270,9 @@ impl Drop for Entering {
             return;
         }
         if let Some(wait) = self.wait.take() {
-            wait.limiter.cancel(wait.ticket);
-            if let Some(Event::Granted(taken)) = wait.slot.abandon() {
-                wait.limiter.give_back(&wait.key, &taken, true);
+            match wait.slot.abandon() {
+                Some(Event::Granted(taken)) => wait.limiter.give_back(&wait.key, &taken, true),
+                _ => wait.limiter.cancel(wait.ticket),
             }
         }
         self.with_asked(|this, asked| asked.give_back(&mut this.held, 0));

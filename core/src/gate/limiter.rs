@@ -181,7 +181,7 @@ impl Limiter {
         polled.ok().flatten()
     }
 
-    /// Ends a wait; its listener has been told when this returns.
+    /// Ends a wait, unless it is over; then its listener has been told, or is about to be.
     pub(super) fn cancel(&self, ticket: Ticket) {
         // Too late, or in the child of a fork: then there is nothing to end.
         let _won = match self {
