@@ -42,6 +42,7 @@ mod refusal;
 mod reload;
 mod rule;
 mod rule_set;
+mod source;
 mod text;
 
 use crate::clock::Clock;
@@ -63,6 +64,7 @@ pub use refusal::{EnterError, Refusal};
 pub use reload::Reloaded;
 pub use rule::{Mode, Pattern, Rule, Rules};
 use rule_set::RuleSet;
+pub use source::{SourceError, Watch};
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -286,17 +288,7 @@ impl Gate {
     /// All that is wrong with the file; or why it can't be read. Nothing changes then.
     pub fn reload_file(&self, path: impl AsRef<Path>) -> Result<Reloaded, Faults> {
         let path = path.as_ref();
-        let shown = path.display().to_string();
-        let fault = match (Format::of_path(path), std::fs::read_to_string(path)) {
-            (Some(format), Ok(text)) => return self.reload_from(&text, format, Some(&shown)),
-            (None, _) => Fault::new("file", shown, "a name that ends in .toml, .json, .yaml or .yml"),
-            (_, Err(error)) => {
-                Fault::new("file", format_args!("{shown}: {error}"), "a file of UTF-8 text that can be read")
-            }
-        };
-        let faults = Faults(vec![fault]);
-        self.shared.tell(|| GateEvent::ReloadFailed(faults.clone()));
-        Err(faults)
+        self.reload_read(&source::read_file(path), path)
     }
 
     fn reload_from(&self, text: &str, format: Format, file: Option<&str>) -> Result<Reloaded, Faults> {

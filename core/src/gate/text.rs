@@ -18,7 +18,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// The longest text that is read, in bytes.
-const MAX_BYTES: usize = 16 << 20;
+pub(super) const MAX_BYTES: usize = 16 << 20;
 
 const FORMATS: &str = "toml, json, yaml";
 
