@@ -837,7 +837,7 @@ int32_t tidegate_concurrency_limiter_cancel(const tidegate_concurrency_limiter *
  *         send_after(reservation.wait_ns);
  *     }
  *
- * For rate limiters of one quota with gcra.
+ * For rate limiters of one quota with gcra. Keys: see "Waiting with keys".
  */
 
 /**
@@ -859,8 +859,10 @@ typedef struct tidegate_reservation {
     uint64_t after;
     /** For tidegate_rate_limiter_cancel_reservation(): how often the limiter had been reset by then. */
     uint64_t reset_count;
+    /** For tidegate_keyed_rate_limiter_cancel_reservation(): which key, as that limiter knows it; else 0. */
+    uint64_t key_hash;
     /** All 0. */
-    uint64_t reserved[5];
+    uint64_t reserved[4];
 } tidegate_reservation;
 
 /**
@@ -1922,6 +1924,34 @@ int32_t tidegate_keyed_rate_limiter_cancel(const tidegate_keyed_rate_limiter *li
  */
 int32_t tidegate_keyed_concurrency_limiter_cancel(const tidegate_keyed_concurrency_limiter *limiter,
                                                   uint64_t ticket);
+
+/**
+ * Charges `cost` tokens of a key now, as tidegate_rate_limiter_reserve() does.
+ *
+ * Returns as tidegate_rate_limiter_reserve(); TIDEGATE_KEYS_FULL; TIDEGATE_ERROR_KEY.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_reserve(const tidegate_keyed_rate_limiter *limiter,
+                                            const void *key,
+                                            size_t key_size,
+                                            uint64_t cost,
+                                            uint64_t max_wait_ns,
+                                            tidegate_reservation *reservation_out);
+
+/**
+ * Gives a reservation of a key back, as tidegate_rate_limiter_cancel_reservation() does. It is not credited once the key
+ * was evicted.
+ *
+ * Returns as tidegate_rate_limiter_cancel_reservation(), TIDEGATE_ERROR_DECISION also if the reservation is of another
+ * key, which leaves it as it is; TIDEGATE_ERROR_KEY.
+ *
+ * since 1
+ */
+int32_t tidegate_keyed_rate_limiter_cancel_reservation(const tidegate_keyed_rate_limiter *limiter,
+                                                       const void *key,
+                                                       size_t key_size,
+                                                       tidegate_reservation *reservation);
 
 
 /*

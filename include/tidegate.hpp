@@ -891,6 +891,7 @@ public:
 
 private:
     friend class RateLimiter;
+    friend class KeyedRateLimiter;
     Reservation() noexcept = default;
 
     Status status_ = Status::denied;
@@ -1629,8 +1630,21 @@ public:
         return begin_wait(key, cost, detail::wait_ns("timeout", timeout));
     }
 
-    // The same for many keys, one after the other, in one call: one outcome for each. Throws Error, with nothing taken, if
-    // the cost or a key is wrong.
+    // Charges `cost` tokens of a key now, as RateLimiter::reserve() does.
+    [[nodiscard]] Reservation reserve(Key key, Count cost = 1) const noexcept { return reserve_ns(key, cost, never_ns); }
+    template <class Rep, class Period>
+    [[nodiscard]] Reservation reserve(Key key, Count cost, std::chrono::duration<Rep, Period> max_wait) const {
+        return reserve_ns(key, cost, detail::wait_ns("max_wait", max_wait));
+    }
+
+    // Gives a reservation of this limiter and key back, as RateLimiter::cancel_reservation() does.
+    Outcome cancel_reservation(Key key, Reservation &reservation) const noexcept {
+        return Outcome(static_cast<Status>(
+            tidegate_keyed_rate_limiter_cancel_reservation(get(), key.data(), key.size(), &reservation.raw_)));
+    }
+
+    // try_acquire() for many keys, one after the other, in one call: one outcome for each. Throws Error, with nothing taken,
+    // if the cost or a key is wrong.
     [[nodiscard]] std::vector<Outcome> try_acquire_many(std::initializer_list<Key> keys, Count cost = 1) const {
         return try_raw(detail::raw_keys(keys), cost);
     }
@@ -1810,6 +1824,13 @@ private:
                                      get(), key.data(), key.size(), cost.value(), timeout_ns, callback, user_data,
                                      outputs...);
                              });
+    }
+
+    Reservation reserve_ns(Key key, Count cost, std::uint64_t max_wait_ns) const noexcept {
+        Reservation reservation;
+        reservation.status_ = static_cast<Status>(tidegate_keyed_rate_limiter_reserve(
+            get(), key.data(), key.size(), cost.value(), max_wait_ns, &reservation.raw_));
+        return reservation;
     }
 
     std::vector<Outcome> try_raw(const std::vector<tidegate_key> &keys, Count cost) const {

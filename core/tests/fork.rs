@@ -146,4 +146,10 @@ fn tokens_that_are_waited_for_in_the_parent_can_be_taken_in_the_child() {
         std::thread::sleep(Duration::from_millis(150));
         limiter.try_acquire() && limiter.acquire(Duration::from_millis(500)).is_ok()
     }));
+    assert!(in_child(|| limiter.reserve(1, None).is_ok()));
+    let limiter = KeyedRateLimiter::new("10/s burst 1", 100).unwrap();
+    assert!(limiter.try_acquire("k"));
+    assert!(matches!(limiter.acquire_by_ticket("k", 1, None, |_| {}).unwrap(), Started::Pending { .. }));
+    assert!(limiter.reserve("k", 1, None).is_err());
+    assert!(in_child(|| limiter.reserve("k", 1, None).is_ok()));
 }

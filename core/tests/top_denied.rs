@@ -4,7 +4,11 @@
 
 use proptest::prelude::*;
 use std::collections::HashMap;
-use tidegate::{DeniedKey, KeyedRateLimiter, KeyedRateOptions, ManualClock, Status};
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tidegate::{DeniedKey, KeyedRateLimiter, KeyedRateOptions, ManualClock, Started, Status};
 
 fn limiter(quota: &str, entries: u32) -> KeyedRateLimiter {
     KeyedRateOptions::new().max_keys(100).track_denied(entries).clock(ManualClock::new()).build(quota).unwrap()
@@ -46,6 +50,30 @@ fn every_way_of_asking_counts_and_a_peek_does_not() {
     assert!(limiter.try_acquire_n("key", 0).is_err());
     assert_eq!(limiter.top_denied(1), [denied("key", 6, 0)]);
     assert_eq!(limiter.stats().denied, 6);
+}
+
+#[test]
+fn waits_that_do_not_begin_count_by_name_if_they_are_denied() {
+    let clock = ManualClock::new();
+    let options = KeyedRateOptions::new().max_keys(100).track_denied(10).max_waiters(1).clock(&clock);
+    let limiter = options.build("2/s").unwrap();
+    assert!(limiter.take_if_free("k", 2).unwrap());
+    assert!(!limiter.take_if_free("k", 1).unwrap(), "who would wait isn't refused yet");
+    let wait = |cost| limiter.acquire_by_ticket("k", cost, None, |_| {}).unwrap();
+    assert!(matches!(wait(1), Started::Pending { .. }));
+    assert_eq!((wait(1), wait(3)), (Started::Refused(Status::QueueFull), Started::Refused(Status::ExceedsCapacity)));
+    assert_eq!(limiter.acquire("k", None).unwrap_err().status(), Status::QueueFull);
+    let mut context = Context::from_waker(Waker::noop());
+    let mut future = pin!(limiter.acquire_async("k", 1, None, |_| std::future::pending()).unwrap());
+    assert!(matches!(future.as_mut().poll(&mut context), Poll::Ready(Err(_))));
+    assert_eq!(limiter.reserve("k", 3, None).unwrap_err().status(), Status::ExceedsCapacity);
+    assert_eq!(limiter.top_denied(1), [denied("k", 5, 0)]);
+    // These have counts of their own.
+    assert_eq!(limiter.acquire("k", Duration::ZERO).unwrap_err().status(), Status::TimedOut);
+    assert_eq!(limiter.reserve("k", 1, None).unwrap_err().status(), Status::TimedOut);
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(limiter.top_denied(1), [denied("k", 5, 0)]);
+    assert_eq!(limiter.stats().denied, 5);
 }
 
 #[test]

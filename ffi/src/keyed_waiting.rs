@@ -16,6 +16,7 @@ use crate::border::{checked, guard, object};
 use crate::key::key_bytes;
 use crate::keyed_concurrency_limiter::tidegate_keyed_permit;
 use crate::object::{tidegate_keyed_concurrency_limiter, tidegate_keyed_rate_limiter};
+use crate::reservation::{self, tidegate_reservation};
 use crate::ticket::{Listener, Outputs, cancelled, poll, tidegate_refundable_callback, tidegate_wait_callback};
 use crate::waiting::{refused, timeout};
 use std::ffi::c_void;
@@ -318,5 +319,57 @@ pub unsafe extern "C" fn tidegate_keyed_concurrency_limiter_cancel(
         // SAFETY: the header asks for a live handle.
         let limiter = unsafe { object(limiter, "limiter") }?;
         Ok(cancelled(limiter.0.cancel_ticket(Ticket::from_u64(ticket))?))
+    })
+}
+
+/// Charges `cost` tokens of a key now, as tidegate_rate_limiter_reserve() does.
+///
+/// Returns as tidegate_rate_limiter_reserve(); TIDEGATE_KEYS_FULL; TIDEGATE_ERROR_KEY.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_keyed_rate_limiter_reserve(
+    limiter: *const tidegate_keyed_rate_limiter,
+    key: *const c_void,
+    key_size: usize,
+    cost: u64,
+    max_wait_ns: u64,
+    reservation_out: *mut tidegate_reservation,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the header asks for a live handle.
+        let limiter = unsafe { object(limiter, "limiter") }?;
+        // SAFETY: the header asks for a key of this size.
+        let key = unsafe { key_bytes(key, key_size) }?;
+        // SAFETY: the header asks for a place to write to.
+        unsafe { reservation::hand_over(cost, || limiter.0.reserve(key, cost, timeout(max_wait_ns)), reservation_out) }
+    })
+}
+
+/// Gives a reservation of a key back, as tidegate_rate_limiter_cancel_reservation() does. It is not credited once the key
+/// was evicted.
+///
+/// Returns as tidegate_rate_limiter_cancel_reservation(), TIDEGATE_ERROR_DECISION also if the reservation is of another
+/// key, which leaves it as it is; TIDEGATE_ERROR_KEY.
+///
+/// since 1
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidegate_keyed_rate_limiter_cancel_reservation(
+    limiter: *const tidegate_keyed_rate_limiter,
+    key: *const c_void,
+    key_size: usize,
+    reservation: *mut tidegate_reservation,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the header asks for a live handle.
+        let limiter = unsafe { object(limiter, "limiter") }?;
+        // SAFETY: the header asks for a key of this size.
+        let key = unsafe { key_bytes(key, key_size) }?;
+        // SAFETY: the header asks for a reservation.
+        unsafe {
+            reservation::consume(reservation, limiter.0.id(), |reservation| {
+                limiter.0.cancel_reservation(key, reservation)
+            })
+        }
     })
 }

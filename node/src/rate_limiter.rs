@@ -88,7 +88,8 @@ pub fn rate_reserve(limiter: &Handle<Arc<RateLimiter>>, cost: f64, max_wait_ns: 
 pub fn rate_cancel_reservation(limiter: &Handle<Arc<RateLimiter>>, mark: Vec<BigInt>) -> Result<bool> {
     let number = |index: usize| mark.get(index).map_or(0, |number| number.get_u64().1);
     let (due_ns, before, after, reset_count) = (number(0), number(1), number(2), number(3));
-    let reservation = Reservation { limiter_id: limiter.id(), due_ns, wait_ns: 0, before, after, reset_count };
+    let reservation =
+        Reservation { limiter_id: limiter.id(), due_ns, wait_ns: 0, before, after, reset_count, key_hash: 0 };
     limiter.cancel_reservation(reservation).map_err(mistake)
 }
 

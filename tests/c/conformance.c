@@ -999,11 +999,15 @@ static void close_limiter(Script *script, const char *name) {
 }
 
 static void reserve(Script *script, const char *name, char **words, int count) {
+    const Limiter *limiter = rate_named(script, name);
+    uint64_t cost = number_option(words, count, "cost", 1);
+    uint64_t max_wait_ns = number_option(words, count, "max_wait", TIDEGATE_NEVER_NS);
+    tidegate_key key = key_option(limiter, words, count);
     tidegate_reservation reservation;
-    int32_t status = tidegate_rate_limiter_reserve(rate_named(script, name)->rate,
-                                                   number_option(words, count, "cost", 1),
-                                                   number_option(words, count, "max_wait", TIDEGATE_NEVER_NS),
-                                                   &reservation);
+    int32_t status = limiter->rate != NULL
+                         ? tidegate_rate_limiter_reserve(limiter->rate, cost, max_wait_ns, &reservation)
+                         : tidegate_keyed_rate_limiter_reserve(limiter->keyed_rate, key.data, key.size, cost,
+                                                               max_wait_ns, &reservation);
     const char *as = option(words, count, "as");
     if (status == TIDEGATE_ERROR_COST) {
         say_error("cost");
@@ -1021,12 +1025,17 @@ static void reserve(Script *script, const char *name, char **words, int count) {
     }
 }
 
-static void unreserve(Script *script, const char *name, const char *id) {
+static void unreserve(Script *script, const char *name, const char *id, char **words, int count) {
     tidegate_reservation *reservation = &kept_named(script, id)->reservation;
     if (reservation->cost == 0) {
         fault("no reservation %s", id);
     }
-    int32_t status = tidegate_rate_limiter_cancel_reservation(rate_named(script, name)->rate, reservation);
+    const Limiter *limiter = rate_named(script, name);
+    tidegate_key key = key_option(limiter, words, count);
+    int32_t status = limiter->rate != NULL
+                         ? tidegate_rate_limiter_cancel_reservation(limiter->rate, reservation)
+                         : tidegate_keyed_rate_limiter_cancel_reservation(limiter->keyed_rate, key.data, key.size,
+                                                                          reservation);
     reservation->cost = 0;
     if (status == TIDEGATE_ERROR_DECISION) {
         say_error("reservation");
@@ -1050,8 +1059,8 @@ static bool run_waiting(Script *script, char **words, int count) {
         say_waiting(script, name);
     } else if (strcmp(verb, "reserve") == 0) {
         reserve(script, name, words + 2, count - 2);
-    } else if (strcmp(verb, "unreserve") == 0 && count == 3) {
-        unreserve(script, name, words[2]);
+    } else if (strcmp(verb, "unreserve") == 0 && count >= 3) {
+        unreserve(script, name, words[2], words + 3, count - 3);
     } else {
         return false;
     }

@@ -326,7 +326,11 @@ private:
             if (found == reservations_.end()) {
                 throw Fault("no reservation " + words.at(2));
             }
-            const tidegate::Outcome credited = rate(name).cancel_reservation(found->second);
+            const auto keyed = keyed_rates_.find(name);
+            const tidegate::Outcome credited =
+                keyed == keyed_rates_.end()
+                    ? rate(name).cancel_reservation(found->second)
+                    : keyed->second.cancel_reservation(key_of_call(Options(words.begin() + 3, words.end())), found->second);
             reservations_.erase(found);
             if (credited.is_mistake()) {
                 throw Refused{"reservation"};
@@ -385,9 +389,13 @@ private:
 
     std::string reserve(const std::string &name, const Options &options) {
         const std::uint64_t cost = options.number("cost", 1);
-        tidegate::Reservation reservation = options.find("max_wait") == nullptr
-                                                ? rate(name).reserve(cost)
-                                                : rate(name).reserve(cost, nanoseconds(options.number("max_wait")));
+        const auto ask = [&](const auto &of, const auto &...key) {
+            return options.find("max_wait") == nullptr ? of.reserve(key..., cost)
+                                                       : of.reserve(key..., cost, nanoseconds(options.number("max_wait")));
+        };
+        const auto keyed = keyed_rates_.find(name);
+        tidegate::Reservation reservation =
+            keyed == keyed_rates_.end() ? ask(rate(name)) : ask(keyed->second, key_of_call(options));
         if (tidegate::Outcome(reservation.status()).is_mistake()) {
             throw Refused{reservation.status() == tidegate::Status::invalid_cost ? "cost" : "quota"};
         }

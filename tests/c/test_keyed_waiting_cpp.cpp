@@ -22,6 +22,7 @@ using tidegate::KeyedRateOptions;
 using tidegate::ManualClock;
 using tidegate::Mistake;
 using tidegate::Outcome;
+using tidegate::Reservation;
 using tidegate::RateLimiter;
 using tidegate::Status;
 using tidegate::Wait;
@@ -134,6 +135,24 @@ void tokens_of_a_key_that_were_granted_and_not_fetched_are_given_back() {
     }
 }
 
+void each_key_has_its_own_row_of_reservations() {
+    ManualClock clock;
+    KeyedRateOptions options;
+    options.clock = &clock;
+    KeyedRateLimiter limiter("1/s burst 1", options);
+    CHECK(limiter.acquire("ann"));
+    Reservation first = limiter.reserve("ann"), second = limiter.reserve("ann", 1, 2s), bobs = limiter.reserve("bob");
+    CHECK(first.wait() == 1s && second.due_ns() == 2000000000 && bobs.wait() == 0s);
+    CHECK(limiter.reserve("ann", 1, 2s).status() == Status::timed_out);
+    CHECK(limiter.reserve("ann", 2).status() == Status::exceeds_capacity);
+    CHECK(limiter.cancel_reservation("bob", second).status() == Status::invalid_decision);
+    CHECK(limiter.cancel_reservation("ann", first).status() == Status::too_late);
+    CHECK(limiter.cancel_reservation("ann", second));
+    CHECK(limiter.cancel_reservation("ann", second).status() == Status::invalid_decision);
+    CHECK(limiter.cancel_reservation("bob", bobs).status() == Status::too_late);
+    CHECK(KeyedRateLimiter("1/s fixed_window").reserve("k").status() == Status::unsupported);
+}
+
 void a_thread_waits_for_its_key() {
     KeyedRateLimiter tokens("100/s burst 1");
     CHECK(tokens.acquire("k") && tokens.acquire("k", 1, 1h) && tokens.acquire_async("k").get());
@@ -215,6 +234,7 @@ int main() {
     RUN(closing_ends_the_waits_of_all_keys);
     RUN(each_key_has_its_own_line_of_tokens);
     RUN(tokens_of_a_key_that_were_granted_and_not_fetched_are_given_back);
+    RUN(each_key_has_its_own_row_of_reservations);
     RUN(a_thread_waits_for_its_key);
     RUN(permits_of_keys_balance_when_threads_wait_and_leave);
     RUN(wrong_arguments_and_too_many_waiters_are_told);

@@ -1,11 +1,13 @@
 /* Reservations through the C ABI, on the manual clock. */
 
+#include "keyed_fixture.h"
 #include "waiting_fixture.h"
 
 static uint64_t reserved(const tidegate_rate_limiter *limiter, tidegate_reservation *reservation) {
     memset(reservation, 0xAB, sizeof *reservation);
     CHECK_EQUAL(tidegate_rate_limiter_reserve(limiter, 1, TIDEGATE_NEVER_NS, reservation), TIDEGATE_ALLOWED);
     CHECK_EQUAL(reservation->cost, 1);
+    CHECK_EQUAL(reservation->key_hash, 0);
     for (size_t i = 0; i < sizeof reservation->reserved / sizeof reservation->reserved[0]; i++) {
         CHECK_EQUAL(reservation->reserved[i], 0);
     }
@@ -94,11 +96,64 @@ static void only_one_quota_with_gcra_is_reserved_of(void) {
     }
 }
 
+static void each_key_has_its_own_row(void) {
+    tidegate_clock *clock = manual_clock();
+    tidegate_keyed_rate_limiter *limiter = keyed_rate_limiter("1/s burst 1", 100, 0, clock);
+    tidegate_keyed_rate_limiter *other = keyed_rate_limiter("1/s burst 1", 100, 0, clock);
+    tidegate_reservation a, b, c, nothing = {0};
+    CHECK_EQUAL(tidegate_keyed_rate_limiter_try_acquire(limiter, KEY("ann"), 1), TIDEGATE_ALLOWED);
+    memset(&a, 0xAB, sizeof a);
+    CHECK_EQUAL(tidegate_keyed_rate_limiter_reserve(limiter, KEY("ann"), 1, TIDEGATE_NEVER_NS, &a), TIDEGATE_ALLOWED);
+    CHECK_EQUAL(tidegate_keyed_rate_limiter_reserve(limiter, KEY("ann"), 1, 2 * SECOND, &b), TIDEGATE_ALLOWED);
+    CHECK_EQUAL(tidegate_keyed_rate_limiter_reserve(limiter, KEY("bob"), 1, 0, &c), TIDEGATE_ALLOWED);
+    CHECK(a.cost == 1 && a.wait_ns == SECOND && b.due_ns == 2 * SECOND && c.wait_ns == 0);
+    CHECK(a.key_hash == b.key_hash && a.key_hash != c.key_hash);
+    CHECK(memcmp(a.reserved, nothing.reserved, sizeof a.reserved) == 0);
+    CHECK_EQUAL(tidegate_keyed_rate_limiter_cancel_reservation(other, KEY("ann"), &b), TIDEGATE_ERROR_DECISION);
+    CHECK_EQUAL(tidegate_keyed_rate_limiter_cancel_reservation(limiter, KEY("bob"), &b), TIDEGATE_ERROR_DECISION);
+    CHECK_EQUAL(b.cost, 1);
+    CHECK_EQUAL(tidegate_keyed_rate_limiter_cancel_reservation(limiter, KEY("ann"), &a), TIDEGATE_TOO_LATE);
+    CHECK_EQUAL(tidegate_keyed_rate_limiter_cancel_reservation(limiter, KEY("ann"), &b), TIDEGATE_OK);
+    CHECK(a.cost == 0 && b.cost == 0);
+    CHECK_EQUAL(tidegate_keyed_rate_limiter_cancel_reservation(limiter, KEY("ann"), &b), TIDEGATE_ERROR_DECISION);
+    memset(&b, 0xAB, sizeof b);
+    CHECK_EQUAL(tidegate_keyed_rate_limiter_reserve(limiter, KEY("ann"), 1, 2 * SECOND - 1, &b), TIDEGATE_TIMED_OUT);
+    CHECK(memcmp(&b, &nothing, sizeof b) == 0);
+    CHECK_EQUAL(tidegate_keyed_rate_limiter_reserve(limiter, KEY("ann"), 2, 0, &b), TIDEGATE_EXCEEDS_CAPACITY);
+    CHECK_EQUAL(tidegate_keyed_rate_limiter_reserve(limiter, KEY("ann"), 1, 2 * SECOND, &b), TIDEGATE_ALLOWED);
+    tidegate_keyed_rate_limiter_free(limiter);
+    tidegate_keyed_rate_limiter_free(other);
+    tidegate_clock_free(clock);
+}
+
+static void wrong_input_with_keys_is_told(void) {
+    tidegate_keyed_rate_limiter *limiter = keyed_rate_limiter("1/s", 100, 0, NULL);
+    tidegate_keyed_rate_limiter *windows = keyed_rate_limiter("1/s fixed_window", 100, 0, NULL);
+    tidegate_reservation reservation = {.due_ns = 7};
+#define RESERVE tidegate_keyed_rate_limiter_reserve
+#define CANCEL tidegate_keyed_rate_limiter_cancel_reservation
+    CHECK_EQUAL(RESERVE(NULL, KEY("k"), 1, 0, &reservation), TIDEGATE_ERROR_NULL_POINTER);
+    CHECK_EQUAL(RESERVE(limiter, NULL, 1, 1, 0, &reservation), TIDEGATE_ERROR_KEY);
+    CHECK_EQUAL(RESERVE(limiter, KEY("k"), 0, 0, &reservation), TIDEGATE_ERROR_COST);
+    CHECK_EQUAL(RESERVE(limiter, KEY("k"), 1, 0, NULL), TIDEGATE_ERROR_NULL_POINTER);
+    CHECK_EQUAL(RESERVE(windows, KEY("k"), 1, 0, &reservation), TIDEGATE_ERROR_UNSUPPORTED);
+    CHECK_EQUAL(CANCEL(NULL, KEY("k"), &reservation), TIDEGATE_ERROR_NULL_POINTER);
+    CHECK_EQUAL(CANCEL(limiter, NULL, 1, &reservation), TIDEGATE_ERROR_KEY);
+    CHECK_EQUAL(CANCEL(limiter, KEY("k"), NULL), TIDEGATE_ERROR_NULL_POINTER);
+    CHECK_EQUAL(CANCEL(limiter, KEY("k"), &reservation), TIDEGATE_ERROR_DECISION);
+    CHECK_EQUAL(reservation.due_ns, 7);
+    CHECK_EQUAL(remaining(limiter, "k"), 1);
+    tidegate_keyed_rate_limiter_free(limiter);
+    tidegate_keyed_rate_limiter_free(windows);
+}
+
 int main(void) {
     RUN(f10_a_hole_in_the_row_is_not_given_away);
     RUN(a_reservation_is_cancelled_once_and_by_its_own_limiter);
     RUN(what_is_due_after_the_longest_wait_is_refused_and_charges_nothing);
     RUN(nobody_reserves_past_who_waits);
     RUN(only_one_quota_with_gcra_is_reserved_of);
+    RUN(each_key_has_its_own_row);
+    RUN(wrong_input_with_keys_is_told);
     return finish();
 }

@@ -135,8 +135,7 @@ class Interpreter:
         if waiter in self.pending:
             raise ScriptFault(f"{waiter!r} waits already")
         limiter, arguments, _ = self.call(name, words)
-        if getattr(limiter, "capacity", SMALL_TABLE_KEYS + 1) <= SMALL_TABLE_KEYS:
-            raise ScriptFault("who waits for a key in so small a table hangs on what others hold")
+        self.demand_slots(limiter)
         wait = limiter.wait(*arguments, number(read_options(words), "timeout", NEVER))
         self.waiters[waiter] = wait
         if wait.status == PENDING:
@@ -158,18 +157,24 @@ class Interpreter:
         return "ok"
 
     def do_reserve(self, name, *words):
-        options = read_options(words)
-        reservation = self.limiter(name).reserve(int(options.get("cost", 1)), number(options, "max_wait", NEVER))
+        limiter, arguments, keep_as = self.call(name, words)
+        self.demand_slots(limiter)
+        reservation = limiter.reserve(*arguments, number(read_options(words), "max_wait", NEVER))
         if reservation.status != GRANTED:
             return reservation.status
-        if "as" in options:
-            self.kept[options["as"]] = reservation
+        if keep_as:
+            self.kept[keep_as] = reservation
         return f"{GRANTED} wait={reservation.wait}"
 
-    def do_unreserve(self, name, kept):
+    def do_unreserve(self, name, kept, *words):
         reservation = self.kept_as(kept)
         del self.kept[kept]
-        return "credited" if self.limiter(name).cancel_reservation(reservation) else "not_credited"
+        key = self.key(name, read_options(words))
+        return "credited" if self.limiter(name).cancel_reservation(*key, reservation) else "not_credited"
+
+    def demand_slots(self, limiter):
+        if getattr(limiter, "capacity", SMALL_TABLE_KEYS + 1) <= SMALL_TABLE_KEYS:
+            raise ScriptFault("who waits for a key in so small a table hangs on what others hold")
 
     def do_waiting(self, name):
         return "ok " + figures(self.limiter(name), ("waiting", "timed_out", "cancelled"))

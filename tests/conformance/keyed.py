@@ -6,11 +6,12 @@ its size can be seen. The pinned rules are in docs/design.md, sections 5 and 12.
 
 import copy
 import ipaddress
+from math import inf
 
-from budgets import ALLOWED, KEYS_FULL
+from budgets import ALLOWED, EXCEEDS_CAPACITY, KEYS_FULL
 from model import ConcurrencyLimiter, Permit, RateLimiter
 from quota import MAX_COUNT, MAX_PERIOD_NS, Mistake, check_list, demand
-from waiting import KeyedWaitable
+from waiting import QUEUE_FULL, KeyedWaitable
 
 DEFAULT_MAX_KEYS = 100_000
 MOST_KEYS = 2**32
@@ -187,6 +188,21 @@ class KeyedRateLimiter(KeyedWaitable):
 
     def refund(self, key, decision):
         self.of(key).refund(decision)
+
+    def wait(self, key, cost, timeout=inf):
+        return self.counted(key, super().wait(key, cost, timeout))
+
+    def reserve(self, key, cost, max_wait=inf):
+        return self.counted(key, self.of(key).reserve(cost, max_wait))
+
+    def counted(self, key, attempt):
+        """One that is denied at once is a refusal of the key."""
+        if attempt.status in (EXCEEDS_CAPACITY, QUEUE_FULL):
+            self.top.add(key)
+        return attempt
+
+    def cancel_reservation(self, key, reservation):
+        return self.of(key).cancel_reservation(reservation)
 
     def reset(self, key):
         self.of(key).reset()

@@ -169,12 +169,12 @@ class RateLimiter(Waitable):
         now, bucket = self.clock.now, self.budgets[0]
         refusal = self.refusal(cost)
         if refusal:
-            self.denied += 1
+            self.tally.denied += 1
             return Reservation(self, refusal)
         if self.line or not bucket.quota.limit or self.due_after(now, cost) > max_wait:
-            self.timed_out += 1
+            self.tally.timed_out += 1
             return Reservation(self, TIMED_OUT)
-        self.allowed += 1
+        self.tally.allowed += 1
         wait, before = self.due_after(now, cost), bucket.full_at
         self.grant(now, cost)
         return Reservation(self, GRANTED, wait, now + wait, self.epoch, before, bucket.full_at)

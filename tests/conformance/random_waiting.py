@@ -122,6 +122,8 @@ class WaitingScript(ScriptWriter):
 class RateWaitingScript(WaitingScript):
     """Waits for tokens, and reservations of them."""
 
+    reserves = True
+
     def write(self):
         self.begin()
         self.decisions = []
@@ -187,18 +189,19 @@ class RateWaitingScript(WaitingScript):
 
     def reserve(self):
         may_reserve = [quota.algorithm for quota in self.quotas] == ["gcra"] or self.rng.random() < 0.05
-        if self.keys or not may_reserve:
+        if not (self.reserves and may_reserve):
             return
         kept = self.new_name("s")
         longest = self.rng.choice(("", "", f" max_wait={self.rng.choice((0, self.some_time(), self.next_after()))}"))
-        answer = self.say(f"reserve x cost={self.cost()}{longest} as={kept}")
+        answer = self.say(f"reserve {self.x} cost={self.cost()}{longest} as={kept}")
         if answer and answer.startswith("granted"):
-            self.reservations.append(kept)
+            self.reservations.append((kept, self.key))
 
     def unreserve(self):
         if self.reservations:
-            which = self.rng.choice((-1, -1, self.rng.randrange(len(self.reservations))))
-            self.say(f"unreserve x {self.reservations.pop(which)}")
+            kept, key = self.reservations.pop(self.rng.choice((-1, -1, self.rng.randrange(len(self.reservations)))))
+            key = self.key if self.rng.random() < 0.05 else key
+            self.say(f"unreserve x {kept}" + (f" key={key}" if self.keys else ""))
 
     def reconfigure(self):
         change = {
@@ -292,6 +295,7 @@ class KeyedRateWaitingScript(RateWaitingScript):
     """The same for a few keys, and some of them have quotas of their own for a while."""
 
     keys = ("a", "b", "%00")
+    reserves = False
 
     def keyed_steps(self):
         return ((self.set_quota, 0.7), (lambda: self.say(f"clear {self.x}"), 0.4))
@@ -300,12 +304,26 @@ class KeyedRateWaitingScript(RateWaitingScript):
         self.say(f"quota {self.x} {fields([self.changed(quota) for quota in self.quotas])}")
 
 
+class KeyedReservationScript(KeyedRateWaitingScript):
+    """The same with reservations, and the names of who is refused most."""
+
+    reserves = True
+
+    def begin(self):
+        super().begin()
+        self.options += " track_denied=2"
+
+    def keyed_steps(self):
+        return (*super().keyed_steps(), (lambda: self.say("top x n=3"), 1))
+
+
 class KeyedPermitWaitingScript(PermitWaitingScript):
     keys = ("a", "b", "%00")
 
 
 WAITING_KINDS = ((RateWaitingScript, 60), (PermitWaitingScript, 40))
 KEYED_WAITING_KINDS = ((KeyedRateWaitingScript, 60), (KeyedPermitWaitingScript, 40))
+KEYED_RESERVATION_KINDS = ((KeyedReservationScript, 1),)
 
 if __name__ == "__main__":
-    main((*WAITING_KINDS, *KEYED_WAITING_KINDS))
+    main((*WAITING_KINDS, *KEYED_WAITING_KINDS, *KEYED_RESERVATION_KINDS))

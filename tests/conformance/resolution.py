@@ -235,6 +235,20 @@ class SharpKeyedLimiter(KeyedRateLimiter):
         decision.voids = voids
         return decision
 
+    def reserve(self, key, cost, max_wait=inf):
+        reservation = super().reserve(key, cost, max_wait)
+        reservation.voids = self.voids
+        return reservation
+
+    def cancel_reservation(self, key, reservation):
+        budgets = self.of(key).budgets
+        before = copy.deepcopy(budgets)
+        is_credited = super().cancel_reservation(key, reservation)
+        if is_credited and self.voids != reservation.voids:
+            self.of(key).budgets = before
+            raise Blurred
+        return is_credited
+
     def many(self, keys, cost):
         KeyedRateLimiter.many(copy.deepcopy(self), keys, cost)
         return super().many(keys, cost)

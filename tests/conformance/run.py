@@ -1,16 +1,15 @@
 """Compares every language's driver with the golden transcripts, with the naive model and with one another.
 
-usage: python3 run.py [--driver LANG=COMMAND]... [--keyed LANG]... [--key-quotas LANG]... [--waiting LANG]...
-                      [--keyed-waiting LANG]... [--seed N] [--count 1000] [--update-golden]
+usage: python3 run.py [--driver LANG=COMMAND]... [--keyed-reservations LANG]... [--seed N] [--count 1000]
+                      [--update-golden]
 
 COMMAND is split as a shell does and gets all vector files as arguments; each driver runs once. On hand-written vectors
 all drivers and the model must print the golden transcripts. On random scripts all drivers must print the same, and the
 same as the model but for 1 ns in retry_after and reset_after: a core counts in ticks of up to 1 ns (resolution.py).
 
-What has keys (vectors/keyed/ and random scripts) goes to the drivers of the languages that are named by --keyed. The
-others must fail on it: a driver that has learnt all of it and isn't named is a failure, so none is forgotten. In the
-same way the files of KEY_QUOTA_VECTORS, and random scripts of that kind, go to those that are named by --key-quotas,
-what waits (vectors/waiting/) to those of --waiting, and what waits for keys (keyed_*.txt there) to --keyed-waiting.
+What reserves tokens of keys (vectors/waiting/keyed_reservations.txt, and random scripts) goes to the drivers of the
+languages that are named by --keyed-reservations. The others must fail on it: a driver that has learnt all of it and
+isn't named is a failure, so none is forgotten.
 """
 
 import argparse
@@ -25,7 +24,7 @@ from pathlib import Path
 from interpreter import transcript
 from random_keyed import KEY_QUOTA_KINDS, KEYED_KINDS
 from random_scripts import KINDS, write_scripts
-from random_waiting import KEYED_WAITING_KINDS, WAITING_KINDS
+from random_waiting import KEYED_RESERVATION_KINDS, KEYED_WAITING_KINDS, WAITING_KINDS
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 GOLDEN = VECTORS / "golden"
@@ -126,13 +125,13 @@ def all_parts():
     keyed = sorted((VECTORS / "keyed").glob("*.txt"))
     quotas = [vector for vector in keyed if vector.name in KEY_QUOTA_VECTORS]
     waiting = sorted((VECTORS / "waiting").glob("*.txt"))
-    keyed_waiting = [vector for vector in waiting if vector.name.startswith("keyed_")]
+    reserving = [vector for vector in waiting if vector.name == "keyed_reservations.txt"]
     return (
         ("unkeyed", sorted(VECTORS.glob("*.txt")), KINDS),
         ("keyed", [vector for vector in keyed if vector not in quotas], KEYED_KINDS),
         ("key_quotas", quotas, KEY_QUOTA_KINDS),
-        ("waiting", [vector for vector in waiting if vector not in keyed_waiting], WAITING_KINDS),
-        ("keyed_waiting", keyed_waiting, KEYED_WAITING_KINDS),
+        ("waiting", [vector for vector in waiting if vector not in reserving], WAITING_KINDS + KEYED_WAITING_KINDS),
+        ("keyed_reservations", reserving, KEYED_RESERVATION_KINDS),
     )
 
 
@@ -219,7 +218,11 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--driver", type=driver_option, action="append", default=[], metavar="LANG=COMMAND")
     arguments.add_argument(
-        "--keyed-waiting", action="append", default=[], metavar="LANG", help="whose driver waits for keys, too"
+        "--keyed-reservations",
+        action="append",
+        default=[],
+        metavar="LANG",
+        help="whose driver reserves tokens of keys, too",
     )
     arguments.add_argument("--seed", type=int, default=int(time.time()))
     arguments.add_argument("--count", type=int, default=1000, help="random scripts, and as many keyed ones")
@@ -227,7 +230,7 @@ def main():
     given = arguments.parse_args()
     drivers = dict(given.driver)
     parts = all_parts()
-    unknown = set(given.keyed_waiting) - drivers.keys()
+    unknown = set(given.keyed_reservations) - drivers.keys()
     if unknown:
         arguments.error(f"named without a --driver: {', '.join(sorted(unknown))}")
     vectors = [vector for _, files, _ in parts for vector in files]
@@ -243,7 +246,7 @@ def main():
             write_scripts(random_file, given.seed, given.count, kinds)
             compare(report, files, [driver for driver in given.driver if driver[0] in named], random_file)
             not_named = [driver for driver in given.driver if driver[0] not in named]
-            check_not_named(report, part, files, not_named)
+            check_not_named(report, part.replace("_", "-"), files, not_named)
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed else 0
 

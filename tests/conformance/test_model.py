@@ -15,7 +15,7 @@ from model import Clock
 from quota import Mistake, Quota, parse_list
 from random_keyed import KEY_QUOTA_KINDS, KEYED_KINDS
 from random_scripts import scripts
-from random_waiting import KEYED_WAITING_KINDS, WAITING_KINDS
+from random_waiting import KEYED_RESERVATION_KINDS, KEYED_WAITING_KINDS, WAITING_KINDS
 from resolution import Blurred, ExactLimiter, SharpKeyedLimiter, SharpLimiter
 from run import GOLDEN, Report, check_not_named, differences, equal, equal_within_1_ns
 
@@ -212,7 +212,7 @@ class RandomScriptsTest(unittest.TestCase):
 
     def test_they_reach_every_command_status_and_mistake(self):
         seen = set()
-        others = (KEYED_KINDS, KEY_QUOTA_KINDS, WAITING_KINDS, KEYED_WAITING_KINDS)
+        others = (KEYED_KINDS, KEY_QUOTA_KINDS, WAITING_KINDS, KEYED_WAITING_KINDS, KEYED_RESERVATION_KINDS)
         kinds = (scripts(1, 300), *(scripts(1, 300, kinds) for kinds in others))
         for line in chain.from_iterable(kinds):
             if line.startswith("script "):

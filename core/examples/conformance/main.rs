@@ -130,7 +130,7 @@ impl Script {
                 return Ok(format!("ok waiting={waiting} timed_out={timed_out} cancelled={cancelled}"));
             }
             ["reserve", name, ref rest @ ..] => {
-                return match reserve(self.rate(name)?, rest)? {
+                return match reserve(self.limiter(name)?, rest)? {
                     Ok(reservation) => {
                         let answer = format!("granted wait={}", reservation.wait_ns);
                         if let Some(id) = value(rest, "as") {
@@ -141,9 +141,13 @@ impl Script {
                     Err(status) => Ok(status.name().to_owned()),
                 };
             }
-            ["unreserve", name, id] => {
+            ["unreserve", name, id, ref rest @ ..] => {
                 let reservation = self.reservations.remove(id).ok_or("no such reservation")?;
-                let credited = self.rate(name)?.cancel_reservation(reservation)?;
+                let credited = match (self.limiter(name)?, key_in(rest)) {
+                    (Limiter::Rate(limiter), None) => limiter.cancel_reservation(reservation)?,
+                    (Limiter::KeyedRate(limiter), Some(key)) => limiter.cancel_reservation(key, reservation)?,
+                    _ => return Err("a rate limiter, with a key if it is keyed".into()),
+                };
                 return Ok(if credited { "credited" } else { "not_credited" }.to_owned());
             }
             ["many", name, keys, ref rest @ ..] => {
@@ -364,13 +368,6 @@ impl Script {
                 }
                 Ok(text)
             }
-        }
-    }
-
-    fn rate(&self, name: &str) -> Result<&RateLimiter> {
-        match self.limiter(name)? {
-            Limiter::Rate(limiter) => Ok(limiter),
-            _ => Err("no such rate limiter".into()),
         }
     }
 

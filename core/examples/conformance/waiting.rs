@@ -5,7 +5,7 @@ use super::{Held, Limiter, Result};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tidegate::{Event, RateLimiter, Reservation, Started, Status, Ticket};
+use tidegate::{Event, Reservation, Started, Status, Ticket};
 
 /// How a wait ended; a concurrency limiter grants with a permit.
 enum End {
@@ -153,10 +153,15 @@ fn outcome<T>(started: Started<T>, permit: impl Fn(T) -> Option<Held>) -> (&'sta
 }
 
 /// What came of reserving.
-pub(crate) fn reserve(limiter: &RateLimiter, words: &[&str]) -> Result<std::result::Result<Reservation, Status>> {
+pub(crate) fn reserve(limiter: &Limiter, words: &[&str]) -> Result<std::result::Result<Reservation, Status>> {
     let cost = value(words, "cost").map_or(Ok(1), str::parse)?;
     let max_wait = value(words, "max_wait").map(str::parse).transpose()?.map(Duration::from_nanos);
-    match limiter.reserve(cost, max_wait) {
+    let reserved = match (limiter, key_in(words)) {
+        (Limiter::Rate(limiter), None) => limiter.reserve(cost, max_wait),
+        (Limiter::KeyedRate(limiter), Some(key)) => limiter.reserve(key, cost, max_wait),
+        _ => return Err("a rate limiter, with a key if it is keyed".into()),
+    };
+    match reserved {
         Ok(reservation) => Ok(Ok(reservation)),
         Err(tidegate::AcquireError::Refused(refusal)) => Ok(Err(refusal.status)),
         Err(tidegate::AcquireError::Invalid(mistake)) => Err(mistake.into()),

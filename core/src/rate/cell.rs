@@ -34,7 +34,7 @@ pub(crate) struct Cell<A: Packed> {
 /// refused for no more than this reads the clock again; who is refused for longer doesn't pay for that.
 pub(crate) const OVERTAKEN_NS: u64 = 100_000_000;
 
-/// What was charged ahead of time.
+/// What was charged ahead of time: the words without waiters before and after it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reserved {
     pub(crate) due_ns: u64,
@@ -326,10 +326,10 @@ impl Cell<Gcra> {
 
     /// Takes back a reservation if nothing was charged since. Only while nothing can have voided it, and before it is due: from then
     /// until now no refund has had an effect and no call was admitted, so that the same word means that nobody reserved.
-    pub(crate) fn take_back_reservation(&self, reserved: &Reserved) -> bool {
+    pub(crate) fn take_back_reservation(&self, before: u64, after: u64) -> bool {
         let mut word = <u64 as Word>::load(&self.word.0);
-        while word.with_waiters(false) == reserved.after.with_waiters(false) {
-            match self.exchange(word, reserved.before.with_waiters(word.has_waiters())) {
+        while word.with_waiters(false) == after.with_waiters(false) {
+            match self.exchange(word, before.with_waiters(word.has_waiters())) {
                 Ok(_) => return true,
                 Err(there) => word = there,
             }

@@ -320,7 +320,8 @@ impl KeyedRateLimiter {
 
     /// The `most` keys that were refused most often, the most refused first (ties: the one that was refused last); none unless
     /// [`track_denied`](KeyedRateOptions::track_denied) says how many to count. Refusals are what [`stats`](Self::stats) counts
-    /// as denied. While no more keys were refused than are counted, the counts are exact.
+    /// as denied, waits that don't begin among them, but for waits that a change ends. While no more keys were refused than are
+    /// counted, the counts are exact.
     #[must_use]
     pub fn top_denied(&self, most: usize) -> Vec<DeniedKey> {
         self.shared.denied.as_ref().map_or_else(Vec::new, |denied| denied.top(most))

@@ -79,18 +79,18 @@ impl<A: Slotted> KeyedCell<A> {
     }
 
     #[inline]
-    fn find(&self, hash: KeyHash) -> Option<(Place, u128)> {
+    pub(super) fn find(&self, hash: KeyHash) -> Option<(Place, u128)> {
         self.table.find(hash, A::TAG_BITS)
     }
 
     #[inline]
-    fn settings(&self, generation: u8) -> A {
+    pub(super) fn settings(&self, generation: u8) -> A {
         A::from_settings(self.buffers.reader(generation))
     }
 
     /// What a slot holds, to see whether settings that were read for its generation can be relied on: if it has that still.
     #[inline]
-    fn load_again(&self, place: Place) -> u128 {
+    pub(super) fn load_again(&self, place: Place) -> u128 {
         // Acquire: if a setting was read that a later change wrote, the load below sees the slot as the change before that
         // left it, or later (that change's exchanges, the later one's release fence, what it wrote, in this order).
         fence(Ordering::Acquire);
@@ -98,7 +98,7 @@ impl<A: Slotted> KeyedCell<A> {
     }
 
     #[inline]
-    fn exchange(&self, place: Place, before: u128, after: u128) -> bool {
+    pub(super) fn exchange(&self, place: Place, before: u128, after: u128) -> bool {
         // Acquire: as in `load_again`.
         fence(Ordering::Acquire);
         self.table.exchange(place, before, after).is_ok()

@@ -77,6 +77,15 @@ impl KeyedShared {
         }
     }
 
+    /// A wait, or an attempt at one, that is over at once. Timed out is not denied.
+    pub(super) fn count_attempt(&self, status: Status, hash: KeyHash, key: &[u8]) {
+        let count = Count::of_wait(status);
+        self.counters.increment(count);
+        if let (Count::Denied, Some(denied)) = (count, &self.denied) {
+            denied.add(hash, key);
+        }
+    }
+
     pub(super) fn decide(&self, hash: KeyHash, cost: u64, spend: bool) -> Joint {
         let mut joint = self.states.decide_as_comer(hash, self.states.clock.now_ns(), cost, spend);
         if joint.named.behind_waiters && joint.named.status == Status::Denied {
@@ -125,7 +134,12 @@ impl KeyedShared {
     }
 
     pub(super) fn of(&self, hash: KeyHash) -> KeyedSource<'_> {
-        KeyedSource { shared: self, hash }
+        KeyedSource { shared: self, hash, name: None }
+    }
+
+    /// For who begins to wait.
+    pub(super) fn named<'a>(&'a self, hash: KeyHash, name: &'a [u8]) -> KeyedSource<'a> {
+        KeyedSource { shared: self, hash, name: Some(name) }
     }
 
     /// After something may have become due sooner.
@@ -165,6 +179,8 @@ impl KeyedShared {
 pub(super) struct KeyedSource<'a> {
     shared: &'a KeyedShared,
     hash: KeyHash,
+    /// Under which a refusal at once is counted.
+    name: Option<&'a [u8]>,
 }
 
 impl Source for KeyedSource<'_> {
@@ -215,6 +231,13 @@ impl Source for KeyedSource<'_> {
 
     fn ended(&self, status: Status) {
         self.shared.counters.increment(Count::of_wait(status));
+    }
+
+    fn refused(&self, status: Status) {
+        match self.name {
+            Some(name) => self.shared.count_attempt(status, self.hash, name),
+            None => self.ended(status),
+        }
     }
 
     fn give_back(&self, cost: u64, Granted { at_ns, void_count }: Granted) {

@@ -96,7 +96,7 @@ impl KeyedStates {
         decided.unwrap_or_else(|_| self.decide_locked(hash, cost, spend, by))
     }
 
-    fn states_of<'a>(&'a self, own: Option<&'a Own>) -> &'a [KeyedState] {
+    pub(super) fn states_of<'a>(&'a self, own: Option<&'a Own>) -> &'a [KeyedState] {
         own.map_or(&self.states, |own| &own.states)
     }
 
@@ -134,7 +134,7 @@ impl KeyedStates {
         (self.stripes.protocol == crate::table::Protocol::Locked).then(|| self.stripes.lock(hash))
     }
 
-    fn move_origins(&self, states: &[KeyedState], now: u64) {
+    pub(super) fn move_origins(&self, states: &[KeyedState], now: u64) {
         let _none_enters = self.stripes.lock_all();
         for state in states {
             state.move_origin(now);
@@ -242,7 +242,7 @@ impl KeyedStates {
     }
 
     /// Whether anything was forgotten.
-    fn forget_parents_waiters(&self) -> bool {
+    pub(super) fn forget_parents_waiters(&self) -> bool {
         self.desk.forget_parents(|| self.unmark_all())
     }
 

@@ -36,8 +36,9 @@ impl KeyedRateLimiter {
         timeout: impl Into<Option<Duration>>,
     ) -> Result<(), AcquireError> {
         check_cost("cost", cost)?;
-        let hash = self.shared.hash(key.as_ref());
-        if self.shared.take_free(hash, cost) { Ok(()) } else { self.wait_for(hash, cost, timeout.into(), None) }
+        let key = key.as_ref();
+        let hash = self.shared.hash(key);
+        if self.shared.take_free(hash, cost) { Ok(()) } else { self.wait_for(hash, key, cost, timeout.into(), None) }
     }
 
     /// [`acquire_n`](Self::acquire_n) that asks `is_interrupted` whenever it has waited for another `every`, and, if so, leaves as
@@ -55,11 +56,12 @@ impl KeyedRateLimiter {
         is_interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<(), AcquireError> {
         check_cost("cost", cost)?;
-        let hash = self.shared.hash(key.as_ref());
+        let key = key.as_ref();
+        let hash = self.shared.hash(key);
         if self.shared.take_free(hash, cost) {
             return Ok(());
         }
-        self.wait_for(hash, cost, timeout, Some(Interrupt { every, is_interrupted }))
+        self.wait_for(hash, key, cost, timeout, Some(Interrupt { every, is_interrupted }))
     }
 
     /// The first step of an acquire, for who must prepare to wait: takes `cost` tokens of a key if nobody waits and they are there; if
@@ -78,11 +80,12 @@ impl KeyedRateLimiter {
     fn wait_for(
         &self,
         hash: KeyHash,
+        key: &[u8],
         cost: u64,
         timeout: Option<Duration>,
         interrupt: Option<Interrupt<'_>>,
     ) -> Result<(), AcquireError> {
-        let source = self.shared.of(hash);
+        let source = self.shared.named(hash, key);
         let began_ns = wait::now_ns(&source);
         match wait::acquire(&source, Request::new(cost, timeout), interrupt) {
             Ok(_) => Ok(()),
@@ -91,15 +94,20 @@ impl KeyedRateLimiter {
     }
 
     fn refused(&self, hash: KeyHash, status: Status, began_ns: u64, timeout: Option<Duration>) -> AcquireError {
-        let source = self.shared.of(hash);
-        AcquireError::Refused(Refusal {
-            status,
-            elapsed: Duration::from_nanos(wait::now_ns(&source).saturating_sub(began_ns)),
-            timeout,
-            limit: self.shared.quotas.lock().first().map_or(0, crate::Quota::limit),
-            in_flight: 0,
-            waiting: wait::len(&source),
-        })
+        let elapsed_ns = wait::now_ns(&self.shared.of(hash)).saturating_sub(began_ns);
+        self.refused_after(hash, status, Duration::from_nanos(elapsed_ns), timeout)
+    }
+
+    pub(super) fn refused_after(
+        &self,
+        hash: KeyHash,
+        status: Status,
+        elapsed: Duration,
+        timeout: Option<Duration>,
+    ) -> AcquireError {
+        let limit = self.shared.quotas.lock().first().map_or(0, crate::Quota::limit);
+        let waiting = wait::len(&self.shared.of(hash));
+        AcquireError::Refused(Refusal { status, elapsed, timeout, limit, in_flight: 0, waiting })
     }
 
     /// How many wait for a key.
@@ -125,8 +133,9 @@ impl KeyedRateLimiter {
         let timeout = timeout.into();
         let sleep: Sleep = Box::new(move |duration| Box::pin(sleep(duration)));
         let wait = Wait::new(Request::new(cost, timeout), Some(sleep));
-        let hash = self.shared.hash(key.as_ref());
-        Ok(AcquireKeyedTokens { limiter: self, hash, cost, timeout, began_ns: None, wait })
+        let key = key.as_ref();
+        let name = self.shared.denied.is_some().then(|| key.into());
+        Ok(AcquireKeyedTokens { limiter: self, hash: self.shared.hash(key), name, cost, timeout, began_ns: None, wait })
     }
 
     /// The form for runtimes of other languages: takes at once, or tells `listener` later. Unless it is
@@ -177,14 +186,16 @@ impl KeyedRateLimiter {
         listener: impl Fn(Event<Grant>) + Send + Sync + 'static,
     ) -> Result<Started<()>, Error> {
         check_cost("cost", cost)?;
-        let hash = self.shared.hash(key.as_ref());
+        let key = key.as_ref();
+        let hash = self.shared.hash(key);
         if self.shared.take_free(hash, cost) {
             return Ok(Started::Granted(()));
         }
         let of_nothing = Grant { limiter_id: self.id(), cost, granted_at_ns: 0, reset_count: 0, key_hash: hash.id() };
         let grant =
             move |Granted { at_ns, void_count }| Grant { granted_at_ns: at_ns, reset_count: void_count, ..of_nothing };
-        Ok(wait::start(&self.shared.of(hash), Request::new(cost, timeout), grant, note, listener).without_grant())
+        Ok(wait::start(&self.shared.named(hash, key), Request::new(cost, timeout), grant, note, listener)
+            .without_grant())
     }
 
     /// After how long a wait by ticket is to be polled again, in ns; [`NEVER_NS`](crate::NEVER_NS) if it will be told, and `None` if it
@@ -218,6 +229,8 @@ impl KeyedRateLimiter {
 pub struct AcquireKeyedTokens<'a> {
     limiter: &'a KeyedRateLimiter,
     hash: KeyHash,
+    /// Kept only where refusals are counted by name.
+    name: Option<Box<[u8]>>,
     cost: u64,
     timeout: Option<Duration>,
     began_ns: Option<u64>,
@@ -230,7 +243,7 @@ impl Future for AcquireKeyedTokens<'_> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let shared: &KeyedShared = &this.limiter.shared;
-        let source = shared.of(this.hash);
+        let source = this.name.as_deref().map_or_else(|| shared.of(this.hash), |name| shared.named(this.hash, name));
         if this.began_ns.is_none() {
             if shared.take_free(this.hash, this.cost) {
                 return Poll::Ready(Ok(()));

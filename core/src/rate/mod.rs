@@ -6,6 +6,7 @@ mod joint;
 mod keyed;
 mod keyed_cell;
 mod keyed_options;
+mod keyed_reservation;
 mod keyed_shared;
 mod keyed_state;
 mod keyed_states;

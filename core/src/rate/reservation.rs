@@ -3,11 +3,11 @@
 use super::RateLimiter;
 use crate::rate::check_cost;
 use crate::wait::{AcquireError, Refusal};
-use crate::{Error, NEVER_NS, Status};
+use crate::{Error, NEVER_NS, Quota, Status};
 use std::time::Duration;
 
 /// Tokens that are charged already and may be used from a fixed time on, for who has a scheduler of its own; made by
-/// [`RateLimiter::reserve`]. Nobody else can have them meanwhile.
+/// [`RateLimiter::reserve`] and [`KeyedRateLimiter::reserve`](crate::KeyedRateLimiter::reserve). Nobody else can have them meanwhile.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "what is reserved is charged, used or not"]
 pub struct Reservation {
@@ -23,6 +23,8 @@ pub struct Reservation {
     pub after: u64,
     /// For the limiter's own use.
     pub reset_count: u64,
+    /// Of which key; 0 without keys.
+    pub key_hash: u64,
 }
 
 impl Reservation {
@@ -57,10 +59,7 @@ impl RateLimiter {
         let timeout = max_wait.into();
         let max_wait_ns = timeout.map_or(NEVER_NS, crate::clock::saturating_ns);
         self.shared.reserve(cost, max_wait_ns).map_err(|status| match status {
-            Status::Unsupported => {
-                let value = super::text_of(&self.quotas());
-                Error::new(status, "quota", value, "to reserve: one quota, with gcra").into()
-            }
+            Status::Unsupported => unsupported(&self.quotas()).into(),
             _ => AcquireError::Refused(Refusal { timeout, ..self.refusal(status, Duration::ZERO) }),
         })
     }
@@ -72,10 +71,20 @@ impl RateLimiter {
     ///
     /// If it is another limiter's.
     pub fn cancel_reservation(&self, reservation: Reservation) -> Result<bool, Error> {
-        if reservation.limiter_id != self.id() {
-            let value = format_args!("one of limiter {}", reservation.limiter_id);
-            return Err(Error::new(Status::InvalidDecision, "reservation", value, "one of this limiter"));
-        }
+        check_owner(&reservation, self.id())?;
         Ok(self.shared.cancel_reservation(&reservation))
     }
+}
+
+#[cold]
+pub(super) fn unsupported(quotas: &[Quota]) -> Error {
+    Error::new(Status::Unsupported, "quota", super::text_of(quotas), "to reserve: one quota, with gcra")
+}
+
+pub(super) fn check_owner(reservation: &Reservation, limiter_id: u64) -> Result<(), Error> {
+    if reservation.limiter_id == limiter_id {
+        return Ok(());
+    }
+    let value = format_args!("one of limiter {}", reservation.limiter_id);
+    Err(Error::new(Status::InvalidDecision, "reservation", value, "one of this limiter"))
 }

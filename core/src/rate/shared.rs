@@ -264,6 +264,7 @@ impl Shared {
     /// Charges ahead of time.
     pub(super) fn reserve(&self, cost: u64, max_wait_ns: u64) -> Result<Reservation, Status> {
         let States::One(State::Gcra(cell)) = &self.states else { return Err(Status::Unsupported) };
+        self.desk.forget_parents(|| self.unmark());
         // Before the charge, as in `decision`.
         let reset_count = self.reset_count.load(Ordering::Acquire);
         let reserved = cell.reserve(&self.clock, cost, max_wait_ns).ok_or_else(|| match cell.due(0, cost) {
@@ -272,19 +273,19 @@ impl Shared {
         });
         self.counters.increment(Count::of_wait(reserved.as_ref().map_or_else(|status| *status, |_| Status::Allowed)));
         let Reserved { due_ns, wait_ns, before, after } = reserved?;
-        Ok(Reservation { limiter_id: self.id, due_ns, wait_ns, before, after, reset_count })
+        Ok(Reservation { limiter_id: self.id, due_ns, wait_ns, before, after, reset_count, key_hash: 0 })
     }
 
     /// Whether anything was given back.
     pub(super) fn cancel_reservation(&self, reservation: &Reservation) -> bool {
         let States::One(State::Gcra(cell)) = &self.states else { return false };
-        let Reservation { due_ns, wait_ns, before, after, reset_count, .. } = *reservation;
+        let Reservation { due_ns, before, after, reset_count, .. } = *reservation;
         {
             let _unchanging = self.quotas.lock();
             if reset_count != self.reset_count.load(Ordering::Acquire) || self.clock.now_ns() >= due_ns {
                 return false;
             }
-            if !cell.take_back_reservation(&Reserved { due_ns, wait_ns, before, after }) {
+            if !cell.take_back_reservation(before, after) {
                 return false;
             }
         }

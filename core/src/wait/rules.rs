@@ -38,6 +38,11 @@ pub(crate) trait Source {
     /// A wait, or an attempt at one, is over.
     fn ended(&self, status: Status);
 
+    /// An attempt to wait is over at once, in vain.
+    fn refused(&self, status: Status) {
+        self.ended(status);
+    }
+
     /// Gives back what was granted to one that left without it.
     fn give_back(&self, cost: u64, granted: Granted);
 }
@@ -149,7 +154,7 @@ pub(crate) fn enter_noting(
     });
     match entered {
         Entered::Granted(_) => source.ended(Status::Allowed),
-        Entered::Refused(status) => source.ended(status),
+        Entered::Refused(status) => source.refused(status),
         Entered::Pending(..) => {}
     }
     entered
