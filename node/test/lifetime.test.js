@@ -31,17 +31,24 @@ describe('the process', () => {
       kept.push(kept[4].tryAcquire(), kept[4].run(() => new Promise(() => {})));
       kept.push(new KeyedRateLimiter('5/s'), new KeyedConcurrencyLimiter(2));
       kept[0].acquire(5, { timeoutMs: 1e9 }), kept[0].acquire(), kept[1].acquire(), kept[4].acquire(2);
+      kept[7].acquire('c', 5), kept[7].acquire('c', 1, { timeoutMs: 1e9 }), kept[8].acquire('c', 2), kept[8].acquire('c', 2);
       kept.push(kept[7].decide('a'), kept[8].tryAcquire('a'), kept[8].run('b', () => new Promise(() => {})));
     `);
   });
 
   test('exits though somebody waits, and does not wait for whom', () => {
     const { stdout, ms } = run(`
-      const { ConcurrencyLimiter, RateLimiter } = require('tidegate');
+      const { ConcurrencyLimiter, KeyedConcurrencyLimiter, KeyedRateLimiter, RateLimiter } = require('tidegate');
       const limiter = new ConcurrencyLimiter(0);
       const rate = new RateLimiter('1/h');
       rate.tryAcquire();
       const never = () => console.log('settled');
+      const keyed = new KeyedConcurrencyLimiter(0);
+      const keyedRate = new KeyedRateLimiter('1/h');
+      keyedRate.tryAcquire('ann');
+      keyed.acquire('ann', 1, { timeoutMs: 50_000 }).then(never, never);
+      keyedRate.acquire('ann').then(never, never);
+      keyed.run('ann', never, { signal: new AbortController().signal }).then(never, never);
       limiter.acquire(1, { timeoutMs: 50_000 }).then(never, never);
       rate.acquire(1).then(never, never);
       limiter.run(never, { signal: new AbortController().signal }).then(never, never);
@@ -230,11 +237,13 @@ describe('memory', () => {
   test('waits that are begun and cancelled, or time out, leave nothing behind', () => {
     const { stdout } = run(
       `
-      const { ConcurrencyLimiter, RateLimiter } = require('tidegate');
-      const limiter = new ConcurrencyLimiter(1);
-      const rate = new RateLimiter('1/h');
-      const permit = limiter.tryAcquire();
-      rate.tryAcquire();
+      const { concurrencyKinds, rateKinds } = require('./test/fixtures/one-key.js');
+      const limiters = concurrencyKinds.map(([, Limiter]) => new Limiter(1));
+      const rates = rateKinds.map(([, Limiter]) => new Limiter('1/h'));
+      const permits = limiters.map((limiter) => limiter.tryAcquire());
+      const { KeyedConcurrencyLimiter } = require('tidegate');
+      const everyKey = new KeyedConcurrencyLimiter(0, { maxKeys: 5_000 });
+      for (const rate of rates) rate.tryAcquire();
       const turn = () => new Promise(setImmediate);
       let over = 0;
       const end = () => over++;
@@ -243,8 +252,9 @@ describe('memory', () => {
           const controller = new AbortController();
           const { signal } = controller;
           for (let wait = 0; wait < 1000; wait++) {
-            limiter.acquire(1, { signal, timeoutMs: 60_000 }).catch(end);
-            rate.acquire(1, { signal }).catch(end);
+            limiters[wait % 2].acquire(1, { signal, timeoutMs: 60_000 }).catch(end);
+            rates[wait % 2].acquire(1, { signal }).catch(end);
+            everyKey.acquire('key ' + over + wait, 1, { signal }).catch(end);
           }
           controller.abort();
           await turn();
@@ -257,15 +267,16 @@ describe('memory', () => {
         for (let i = 0; i < 4; i++) await round();
         const before = await round();
         for (let i = 0; i < 15; i++) await round();
-        console.log(JSON.stringify([(await round()) - before, over, limiter.waiting, rate.waiting]));
-        permit.release();
-        (await limiter.acquire()).release();
+        const waiting = [...limiters, ...rates, everyKey.stats()].map((one) => one.waiting);
+        console.log(JSON.stringify([(await round()) - before, over, ...waiting]));
+        for (const permit of permits) permit.release();
+        for (const limiter of limiters) (await limiter.acquire()).release();
       })();
       `,
       '--expose-gc',
     );
     const [grown, over, ...waiting] = JSON.parse(stdout);
-    assert.deepEqual([over, waiting], [1_050_000, [0, 0]]);
+    assert.deepEqual([over, waiting], [1_575_000, [0, 0, 0, 0, 0]]);
     assert.ok(grown < 30e6, `grew by ${grown} bytes`);
   });
 });

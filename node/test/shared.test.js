@@ -5,7 +5,7 @@ const assert = require('node:assert/strict');
 const path = require('node:path');
 const { after, before, describe, test } = require('node:test');
 const { Worker } = require('node:worker_threads');
-const { ConcurrencyLimiter, ManualClock, RateLimiter } = require('tidegate');
+const { ConcurrencyLimiter, KeyedConcurrencyLimiter, KeyedRateLimiter, ManualClock, RateLimiter } = require('tidegate');
 
 const waitingWorker = path.join(__dirname, 'fixtures/waiting-worker.js');
 
@@ -25,7 +25,7 @@ const said = (worker) =>
 async function start(script) {
   const worker = new Worker(
     `const { parentPort } = require('node:worker_threads');
-     const { ConcurrencyLimiter, RateLimiter } = require('tidegate');
+     const { ConcurrencyLimiter, KeyedConcurrencyLimiter, KeyedRateLimiter, RateLimiter } = require('tidegate');
      const post = (message) => parentPort.postMessage(message);
      parentPort.ref();
      (async () => { ${script} })().catch((error) => post(String(error)));`,
@@ -53,6 +53,37 @@ describe('a limiter that is shared by name', () => {
     permit.release();
     rate.reconfigure('5/h');
     assert.equal(String(new RateLimiter('3/h', { shared: 'one' }).quota), '5/h');
+  });
+
+  test('is one for the whole process, with keys, too', async () => {
+    const limiter = new KeyedConcurrencyLimiter(2, { shared: 'one' });
+    const rate = new KeyedRateLimiter('3/h', { shared: 'one' });
+    const permit = limiter.tryAcquire('ann');
+    const [worker, seen] = await start(`
+      const limiter = new KeyedConcurrencyLimiter(2, { shared: 'one' });
+      globalThis.permits = [limiter.tryAcquire('ann'), limiter.tryAcquire('bob', 2)];
+      const rate = new KeyedRateLimiter('3/h', { shared: 'one' });
+      rate.setQuota('eve', '5/h');
+      limiter.acquire('ann').then(() => post('handed over'));
+      post([limiter.inFlight('ann'), rate.tryAcquire('ann', 2), rate.tryAcquire('ann', 2), rate.peek('eve').remaining]);
+    `);
+    assert.deepEqual([seen, limiter.waiting('ann')], [[2, true, false, 5], 1]);
+    assert.deepEqual([rate.peek('ann').remaining, rate.peek('eve').remaining], [1, 5]);
+    const handedOver = said(worker);
+    permit.release();
+    assert.equal(await handedOver, 'handed over');
+    const wait = limiter.acquire('bob');
+    assert.deepEqual([limiter.inFlight('ann'), limiter.waiting('bob')], [2, 1]);
+    await worker.terminate();
+    (await wait).release();
+    assert.deepEqual([limiter.inFlight('ann'), limiter.stats().inFlight], [0, 0]);
+    rate.reconfigure('4/h');
+    const same = new KeyedRateLimiter('3/h', { shared: 'one' });
+    assert.equal(String(same.quota), '4/h');
+    await assert.rejects(same.acquire('ann', 9), {
+      message: 'cost 9 can never be had: it is more than the burst',
+      limit: 4,
+    });
   });
 
   test('wakes waiters of other workers, in order', async () => {
@@ -99,12 +130,16 @@ describe('a limiter that is shared by name', () => {
     const made = [
       new ConcurrencyLimiter(2, { shared: 'settings' }),
       new RateLimiter('2/s; 5/h', { shared: 'settings', maxWaiters: 3 }),
+      new KeyedConcurrencyLimiter(2, { shared: 'settings' }),
+      new KeyedRateLimiter('2/s', { shared: 'settings' }),
     ];
     for (const make of [
       () => new ConcurrencyLimiter(3, { shared: 'settings' }),
       () => new ConcurrencyLimiter(2, { shared: 'settings', trackHoldTime: true }),
       () => new ConcurrencyLimiter(2, { shared: 'settings', maxWaiters: 5 }),
       () => new RateLimiter('2/s', { shared: 'settings' }),
+      () => new KeyedConcurrencyLimiter(2, { shared: 'settings', maxKeys: 5 }),
+      () => new KeyedRateLimiter('2/s', { shared: 'settings', whenFull: 'deny_new' }),
     ]) {
       assert.throws(make, { name: 'ConfigError', argument: 'shared', value: '"settings"' });
     }
@@ -115,6 +150,7 @@ describe('a limiter that is shared by name', () => {
     assert.throws(() => new ConcurrencyLimiter(2, { shared: 5 }), { name: 'TypeError', argument: 'shared' });
     const clock = new ManualClock();
     assert.throws(() => new ConcurrencyLimiter(2, { shared: 'other', clock }), { argument: 'clock' });
+    assert.throws(() => new KeyedRateLimiter('2/s', { shared: 'other', clock }), { argument: 'clock' });
     assert.deepEqual([made[0].limit, made[1].quotas.length], [2, 2]);
   });
 
@@ -134,6 +170,9 @@ describe('workers that are terminated', () => {
     const limiter = new ConcurrencyLimiter(1000, { shared: 'terminated' });
     const rate = new RateLimiter('1/h', { shared: 'terminated' });
     rate.tryAcquire();
+    const keyed = new KeyedConcurrencyLimiter(1000, { shared: 'terminated' });
+    const keyedRate = new KeyedRateLimiter('1/h', { shared: 'terminated' });
+    keyedRate.tryAcquire('ann');
     const [batches, atOnce, holds, waits] = [25, 8, 3, 10];
     for (let batch = 0; batch < batches; batch++) {
       const workerData = { name: 'terminated', holds, waits };
@@ -143,9 +182,13 @@ describe('workers that are terminated', () => {
       // Released while they are being ended: grants meet the end of who waits for them.
       const ending = workers.map((worker) => worker.terminate());
       (await limiter.acquire()).release();
+      (await keyed.acquire('ann')).release();
       await Promise.all(ending);
     }
     assert.deepEqual([limiter.inFlight, limiter.waiting, rate.waiting], [0, 0, 0]);
     (await limiter.acquire(1000)).release();
+    const { inFlight, waiting, liveKeys } = keyed.stats();
+    assert.deepEqual([inFlight, waiting, liveKeys, keyedRate.stats().waiting], [0, 0, 0, 0]);
+    (await keyed.acquire('ann', 1000)).release();
   });
 });

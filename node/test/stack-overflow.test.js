@@ -39,12 +39,12 @@ for (const [name, limiter, tryAcquire, inFlight] of [
 
 test('on a full stack, acquire takes nothing that the caller does not get, and leaves no wait behind', () => {
   const script = `
-    const { ConcurrencyLimiter } = require('tidegate');
+    const { concurrencyKinds } = require('./test/fixtures/one-key.js');
     const { overflow } = require('./test/fixtures/full-stack.js');
     const turn = () => new Promise(setImmediate);
     (async () => {
-      for (const limit of [1, 1000]) {
-        const limiter = new ConcurrencyLimiter(limit);
+      for (const [limit, kind] of [1, 1000].flatMap((limit) => concurrencyKinds.map((kind) => [limit, kind]))) {
+        const limiter = new kind[1](limit);
         const permit = limiter.tryAcquire();
         for (let round = 0; round < ${ROUNDS}; round++) {
           const controller = new AbortController();
