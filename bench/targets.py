@@ -90,6 +90,7 @@ ALLOWED, REFUSED, RACE = "gcra allowed", "gcra refused", "counter race"
 KEY, THOUSAND, HUNDRED_THOUSAND, MILLION = "1 key", "1,000 keys", "100,000 keys", "1,000,000 keys"
 BATCH, SINGLE_CALLS = "100 keys in one call", "tidegate single calls"
 MEMORY, WAITERS = "memory, 1,000,000 keys", "memory, 10,000 waiters"
+GATE, HUNDRED_RULES = "gate, 1 rule", "gate, 100 rules, 3 match"
 ACQUIRE, HAND_OVER = "tidegate acquire", "hand-over between 2 threads"
 
 
@@ -112,6 +113,12 @@ TARGETS = [
     same_case("rust", HAND_OVER, "tokio", TIME_RATIO, 1),
     same_case("rust", HAND_OVER, "Mutex + Condvar", TIME_RATIO, 1),
     Target(WAITERS, ("rust", WAITERS, OURS), None, OWN_BYTES, 256),
+    Target(GATE, ("rust", GATE, OURS), None, OWN_NS, 120),
+    Target(HUNDRED_RULES, ("rust", HUNDRED_RULES, OURS), None, OWN_NS, 600),
+    *(
+        Target(GATE, (language, GATE, OURS), ("rust", GATE, OURS), EXTRA_NS, more_ns, "core")
+        for language, more_ns in (("python", 400), ("node", 300), ("java", 150))
+    ),
     Target(
         "counter race, 10 threads",
         ("rust", RACE, OURS),

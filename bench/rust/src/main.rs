@@ -1,5 +1,6 @@
 //! tidegate's core beside its peers in Rust, interleaved in one process. Prints JSON lines; `bench/run.py` reads them.
 
+mod gate;
 mod keyed;
 mod memory;
 mod peers;
@@ -34,6 +35,7 @@ fn main() {
     keyed::contended(rounds);
     memory::all(if quick { 1 } else { 5 });
     concurrency(rounds);
+    gate::enter(rounds);
     waiting::hand_over(rounds, if quick { 20_000 } else { 50_000 });
     counter_race(if quick { 1 } else { 3 });
 }

@@ -6,7 +6,10 @@ use super::pattern::Matcher;
 use super::rule::Rule;
 use crate::clock::Clock;
 use crate::quota::{Quota, duration_ns, quoted};
-use crate::{ConcurrencyOptions, Error, KeyedConcurrencyOptions, KeyedRateOptions, MAX_COST, RateOptions};
+use crate::wait::MAX_WAITERS;
+use crate::{
+    ConcurrencyOptions, DEFAULT_MAX_KEYS, Error, KeyedConcurrencyOptions, KeyedRateOptions, MAX_COST, RateOptions,
+};
 use std::time::Duration;
 
 /// How long a request may wait for a rule.
@@ -150,23 +153,17 @@ fn build(
             vec![Fault::of(argument, &mistake)]
         }
     };
+    let max_keys = rule.max_keys.unwrap_or(DEFAULT_MAX_KEYS);
+    let max_waiters = rule.max_waiters.unwrap_or(MAX_WAITERS);
+    let clock = clock.clone();
     match (rule.concurrency, rule.key.is_empty()) {
         (None, true) => {
-            let mut options = RateOptions::new().clock(clock.clone());
-            if let Some(max_waiters) = rule.max_waiters {
-                options = options.max_waiters(max_waiters);
-            }
+            let options = RateOptions::new().clock(clock).max_waiters(max_waiters);
             options.build(quotas).map(Limiter::Rate).map_err(fault("quota"))
         }
         (None, false) => {
-            let mut options =
-                KeyedRateOptions::new().clock(clock.clone()).when_full(rule.when_full.unwrap_or_default());
-            if let Some(max_keys) = rule.max_keys {
-                options = options.max_keys(max_keys);
-            }
-            if let Some(max_waiters) = rule.max_waiters {
-                options = options.max_waiters(max_waiters);
-            }
+            let options = KeyedRateOptions::new().clock(clock).max_keys(max_keys).max_waiters(max_waiters);
+            let options = options.when_full(rule.when_full.unwrap_or_default());
             let limiter = options.build(quotas).map_err(fault("quota"))?;
             let set = |(key, quotas): &(String, Vec<Quota>)| {
                 let mistake = limiter.set_quota(key, quotas.as_slice()).err()?;
@@ -176,20 +173,11 @@ fn build(
             if faults.is_empty() { Ok(Limiter::KeyedRate(limiter)) } else { Err(faults) }
         }
         (Some(permits), true) => {
-            let mut options = ConcurrencyOptions::new().clock(clock.clone());
-            if let Some(max_waiters) = rule.max_waiters {
-                options = options.max_waiters(max_waiters);
-            }
+            let options = ConcurrencyOptions::new().clock(clock).max_waiters(max_waiters);
             options.build(permits).map(Limiter::Permits).map_err(fault("concurrency"))
         }
         (Some(permits), false) => {
-            let mut options = KeyedConcurrencyOptions::new().clock(clock.clone());
-            if let Some(max_keys) = rule.max_keys {
-                options = options.max_keys(max_keys);
-            }
-            if let Some(max_waiters) = rule.max_waiters {
-                options = options.max_waiters(max_waiters);
-            }
+            let options = KeyedConcurrencyOptions::new().clock(clock).max_keys(max_keys).max_waiters(max_waiters);
             options.build(permits).map(Limiter::KeyedPermits).map_err(fault("concurrency"))
         }
     }
