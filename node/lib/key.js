@@ -22,6 +22,11 @@ function keyed(name, value) {
   return value;
 }
 
+/** A key that stays as it is: bytes of the caller's may change. */
+function ownKey(key) {
+  return typeof key === 'object' ? Buffer.from(key) : key;
+}
+
 /** The error for a wrong key, or what `other` makes if it is right. */
 function wrongKeyOr(key, other) {
   try {
@@ -107,4 +112,4 @@ function ipKey(address, options = {}) {
   return key(prefix);
 }
 
-module.exports = { keyed, wrongKeyOr, allKeyed, joinedStrings, joinedBytes, keyMaker, keyOf, ipKey };
+module.exports = { keyed, ownKey, wrongKeyOr, allKeyed, joinedStrings, joinedBytes, keyMaker, keyOf, ipKey };

@@ -15,11 +15,12 @@ const { clockHandle } = require('./clock.js');
 const { decided, figures, useGrant } = require('./decision.js');
 const { Entrance } = require('./entrance.js');
 const { attempt, fromNative, misconfigured, spent, wrongType } = require('./errors.js');
-const { allKeyed, joinedBytes, joinedStrings, keyed, wrongKeyOr } = require('./key.js');
+const { allKeyed, joinedBytes, joinedStrings, keyed, ownKey, wrongKeyOr } = require('./key.js');
 const native = require('./native.js');
 const { printsAsText } = require('./printing.js');
 const { Quota, quotasOf } = require('./quota.js');
 const { rateRefusal } = require('./refusal.js');
+const { reserved } = require('./reservation.js');
 const { KeyedSpending } = require('./spending.js');
 const { Desk } = require('./wait.js');
 
@@ -156,6 +157,15 @@ class KeyedRateLimiter {
 
   run(key, fn, options = undefined) {
     return this.#entrance.run(fn, options, key);
+  }
+
+  reserve(key, cost = 1, options = {}) {
+    const own = ownKey(keyed('key', key));
+    return reserved(cost, options, {
+      charge: (maxWaitNs) => native.keyedRateReserve(this.#handle, own, cost, maxWaitNs),
+      cancel: (mark) => native.keyedRateCancelReservation(this.#handle, own, mark),
+      refusal: (status, maxWaitMs) => this.#spending.refusal(cost, status, 0, maxWaitMs, own),
+    });
   }
 
   waiting(key) {

@@ -1,6 +1,6 @@
 'use strict';
 
-const { count, maxWaitersOf, options: checked, sharedName, timeoutNs, wrongCount } = require('./arguments.js');
+const { maxWaitersOf, options: checked, sharedName, wrongCount } = require('./arguments.js');
 const { clockHandle } = require('./clock.js');
 const { decided, figures, useGrant } = require('./decision.js');
 const { Entrance } = require('./entrance.js');
@@ -9,7 +9,7 @@ const native = require('./native.js');
 const { printsAsText } = require('./printing.js');
 const { Quota, quotasOf } = require('./quota.js');
 const { rateRefusal } = require('./refusal.js');
-const { reservation } = require('./reservation.js');
+const { reserved } = require('./reservation.js');
 const { Spending } = require('./spending.js');
 const { Desk } = require('./wait.js');
 
@@ -103,11 +103,11 @@ class RateLimiter {
   }
 
   reserve(cost = 1, options = {}) {
-    count('cost', cost);
-    const { maxWaitMs = Infinity } = checked(options, ['maxWaitMs']);
-    const reserved = attempt(() => native.rateReserve(this.#handle, cost, timeoutNs(maxWaitMs, 'maxWaitMs')));
-    if (reserved.status !== 0) throw this.#desk.limiter.refusal(cost, reserved.status, 0, maxWaitMs);
-    return reservation(this.#handle, reserved);
+    return reserved(cost, options, {
+      charge: (maxWaitNs) => native.rateReserve(this.#handle, cost, maxWaitNs),
+      cancel: (mark) => native.rateCancelReservation(this.#handle, mark),
+      refusal: (status, maxWaitMs) => this.#desk.limiter.refusal(cost, status, 0, maxWaitMs),
+    });
   }
 
   get waiting() {

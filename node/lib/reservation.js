@@ -1,29 +1,28 @@
 'use strict';
 
+const { count, options: checked, timeoutNs } = require('./arguments.js');
 const { attempt, spent, wrongType } = require('./errors.js');
-const native = require('./native.js');
 const { printsAsText } = require('./printing.js');
 
 const OURS = Symbol('made by a limiter');
 
 class Reservation {
-  #limiter;
+  #cancel;
   #mark;
 
-  /** `limiter` is its handle, `reserved` what the native reserve returned. */
-  constructor(ours, limiter, reserved) {
+  constructor(ours, made, cancel) {
     if (ours !== OURS) throw wrongType('Reservation', ours, 'reserve, which makes reservations');
-    this.#limiter = limiter;
-    this.#mark = reserved.mark;
-    this.waitMs = Math.ceil(Number(reserved.waitNs) / 1e6);
-    this.waitNs = reserved.waitNs;
+    this.#cancel = cancel;
+    this.#mark = made.mark;
+    this.waitMs = Math.ceil(Number(made.waitNs) / 1e6);
+    this.waitNs = made.waitNs;
     Object.freeze(this);
   }
 
   cancel() {
     const mark = this.#mark;
     if (mark === undefined) throw spent('reservation', 'one that was cancelled before', 'a reservation, once');
-    const isCredited = attempt(() => native.rateCancelReservation(this.#limiter, mark));
+    const isCredited = attempt(() => this.#cancel(mark));
     this.#mark = undefined;
     return isCredited;
   }
@@ -35,6 +34,17 @@ class Reservation {
 
 printsAsText(Reservation);
 
-const reservation = (limiter, reserved) => new Reservation(OURS, limiter, reserved);
+/**
+ * Charges `cost` ahead of time: `charge(maxWaitNs)` calls the native library, `cancel(mark)` gives back what that returned, and
+ * `refusal(status, maxWaitMs)` makes the error.
+ */
+function reserved(cost, options, { charge, cancel, refusal }) {
+  count('cost', cost);
+  const { maxWaitMs = Infinity } = checked(options, ['maxWaitMs']);
+  const maxWaitNs = timeoutNs(maxWaitMs, 'maxWaitMs');
+  const made = attempt(() => charge(maxWaitNs));
+  if (made.status !== 0) throw refusal(made.status, maxWaitMs);
+  return new Reservation(OURS, made, cancel);
+}
 
-module.exports = { Reservation, reservation };
+module.exports = { Reservation, reserved };

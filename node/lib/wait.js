@@ -3,6 +3,7 @@
 const { clearTimeout, setTimeout } = require('node:timers');
 const { options: checked, signalOf, timeoutNs } = require('./arguments.js');
 const { attempt } = require('./errors.js');
+const { ownKey } = require('./key.js');
 const native = require('./native.js');
 
 const { waitCancel, waitNext, waitPoll } = native;
@@ -70,9 +71,7 @@ class Desk {
     try {
       if (isGranted) return limiter.granted(amount, answer);
       return new Promise((resolve, reject) => {
-        // Bytes that are the caller's may be other bytes when the wait ends.
-        const ownKey = typeof key === 'object' ? Buffer.from(key) : key;
-        const wait = new Wait(this, id, { amount, key: ownKey, timeoutMs, signal, resolve, reject }, -answer);
+        const wait = new Wait(this, id, { amount, key: ownKey(key), timeoutMs, signal, resolve, reject }, -answer);
         waiting.set(id, wait);
         this.waiting++;
       });

@@ -21,6 +21,7 @@ mod keyed_concurrency_limiter;
 mod keyed_rate_limiter;
 mod quota;
 mod rate_limiter;
+mod reservation;
 mod shared;
 mod wait;
 

@@ -12,7 +12,7 @@ use napi_derive::napi;
 use std::ffi::CStr;
 use std::rc::Rc;
 use std::sync::Arc;
-use tidegate::{AcquireError, Decision, Grant, ManualClock, NEVER_NS, RateLimiter, RateOptions, Reservation, Status};
+use tidegate::{Decision, Grant, ManualClock, NEVER_NS, RateLimiter, RateOptions};
 
 #[napi(object, object_from_js = false)]
 pub struct RateStats {
@@ -53,44 +53,6 @@ pub fn rate_quotas(limiter: &Handle<Arc<RateLimiter>>) -> Vec<String> {
 #[napi(catch_unwind)]
 pub fn rate_waiting(limiter: &Handle<Arc<RateLimiter>>) -> f64 {
     limiter.waiting() as f64
-}
-
-/// What is reserved, or why nothing is.
-#[napi(object, object_from_js = false)]
-pub struct Reserved {
-    pub status: i32,
-    pub wait_ns: BigInt,
-    pub due_ns: BigInt,
-    /// The reservation, for `rateCancelReservation`.
-    pub mark: Vec<BigInt>,
-}
-
-/// `max_wait_ns`: `Infinity` for ever.
-#[napi(catch_unwind)]
-pub fn rate_reserve(limiter: &Handle<Arc<RateLimiter>>, cost: f64, max_wait_ns: f64) -> Result<Reserved> {
-    let reserved = |status: Status, [wait_ns, due_ns]: [u64; 2], mark: &[u64]| Reserved {
-        status: status as i32,
-        wait_ns: wait_ns.into(),
-        due_ns: due_ns.into(),
-        mark: mark.iter().map(|&number| number.into()).collect(),
-    };
-    match limiter.reserve(cost as u64, timeout_of(max_wait_ns)) {
-        Ok(Reservation { wait_ns, due_ns, before, after, reset_count, .. }) => {
-            Ok(reserved(Status::Allowed, [wait_ns, due_ns], &[due_ns, before, after, reset_count]))
-        }
-        Err(AcquireError::Refused(refusal)) => Ok(reserved(refusal.status, [0, 0], &[])),
-        Err(AcquireError::Invalid(error)) => Err(mistake(error)),
-    }
-}
-
-/// JavaScript sees to it that each reservation comes here once, and to the limiter that made it.
-#[napi(catch_unwind)]
-pub fn rate_cancel_reservation(limiter: &Handle<Arc<RateLimiter>>, mark: Vec<BigInt>) -> Result<bool> {
-    let number = |index: usize| mark.get(index).map_or(0, |number| number.get_u64().1);
-    let (due_ns, before, after, reset_count) = (number(0), number(1), number(2), number(3));
-    let reservation =
-        Reservation { limiter_id: limiter.id(), due_ns, wait_ns: 0, before, after, reset_count, key_hash: 0 };
-    limiter.cancel_reservation(reservation).map_err(mistake)
 }
 
 /// JavaScript sees to it that each grant comes here once, and to the limiter that made it.

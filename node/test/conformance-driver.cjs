@@ -220,22 +220,22 @@ const commands = {
     const { waiting, timedOut, cancelled } = this.limiter(name).stats();
     return `ok waiting=${waiting} timed_out=${timedOut} cancelled=${cancelled}`;
   },
-  reserve(name, _words, { cost = '1', max_wait, as }) {
-    const limiter = this.limiter(name);
+  reserve(name, _words, { cost = '1', max_wait, as, ...fields }) {
+    const [limiter, key] = this.target(name, fields);
     try {
-      const reservation = limiter.reserve(Number(cost), { maxWaitMs: max_wait && Number(max_wait) / 1e6 });
-      if (as !== undefined) this.kept.set(as, { limiter, reservation });
+      const reservation = limiter.reserve(...key, Number(cost), { maxWaitMs: max_wait && Number(max_wait) / 1e6 });
+      if (as !== undefined) this.kept.set(as, { limiter, key: fields.key, reservation });
       return `granted wait=${reservation.waitNs}`;
     } catch (error) {
       if (error.argument || !OUTCOMES[error.code]) throw error;
       return OUTCOMES[error.code];
     }
   },
-  unreserve(name, [kept]) {
-    const { limiter, reservation } = this.find(this.kept, kept);
+  unreserve(name, [kept], fields) {
+    const { limiter, key, reservation } = this.find(this.kept, kept);
     this.kept.delete(kept);
-    // A reservation knows its limiter here: another's can't be given to one.
-    if (limiter !== this.limiter(name)) return 'error reservation';
+    // A reservation knows its limiter and key here: another's can't be given to one.
+    if (limiter !== this.target(name, fields)[0] || key !== fields.key) return 'error reservation';
     return reservation.cancel() ? 'credited' : 'not_credited';
   },
   limit(name, [limit]) {

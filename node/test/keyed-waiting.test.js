@@ -187,4 +187,21 @@ describe('waiting for tokens of keys', () => {
       message: 'refused: cost 1 asked, no room for another key',
     });
   });
+
+  test('tokens are reserved of each key, by its own quota, and credited to it', () => {
+    const { clock, limiter } = atClock(KeyedRateLimiter, '1/s');
+    const key = Buffer.from('ann');
+    const [, mine, other] = ['ann', key, 'bob'].map((one) => limiter.reserve(one));
+    assert.deepEqual([mine.waitMs, other.waitMs], [1000, 0]);
+    key.fill('bob');
+    assert.deepEqual([mine.cancel(), limiter.reserve('ann').waitMs], [true, 1000]);
+    limiter.setQuota('eve', '1/h');
+    limiter.reserve('eve');
+    assert.equal(limiter.reserve('eve').waitMs, 3_600_000);
+    const wait = limiter.acquire('bob');
+    assert.throws(() => limiter.reserve('bob', 1, { maxWaitMs: 10_000 }), { name: 'TimedOutError', waiting: 1 });
+    clock.advance(1000);
+    for (const wrong of [undefined, 5]) assert.throws(() => limiter.reserve(wrong), { argument: 'key' });
+    return wait;
+  });
 });

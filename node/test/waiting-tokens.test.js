@@ -109,43 +109,45 @@ test('map waits for a turn for each item, and pulls none before', async () => {
   assert.deepEqual(await mapped, [10, 20, 30]);
 });
 
-describe('reserving', () => {
-  const rateAt = (quotas) => atClock(RateLimiter, quotas);
+for (const [kind, Limiter] of rateKinds) {
+  describe(`reserving${kind}`, () => {
+    const rateAt = (quotas) => atClock(Limiter, quotas);
 
-  test('charges at once, and names the time', () => {
-    const { clock, limiter } = rateAt('1/s');
-    const [now, later] = [limiter.reserve(), limiter.reserve(1, { maxWaitMs: 1000 })];
-    assert.deepEqual([now.waitMs, later.waitMs, later.waitNs], [0, 1000, 1_000_000_000n]);
-    assert.throws(() => limiter.reserve(1, { maxWaitMs: 1999 }), TimedOutError);
-    assert.throws(() => limiter.reserve(2), ExceedsCapacityError);
-    assert.equal(limiter.tryAcquire(), false);
-    assert.ok(now instanceof Reservation);
-    assert.equal(String(later), 'Reservation(1000 ms)');
-    clock.advance(2000);
-    assert.equal(limiter.tryAcquire(), true);
-  });
+    test('charges at once, and names the time', () => {
+      const { clock, limiter } = rateAt('1/s');
+      const [now, later] = [limiter.reserve(), limiter.reserve(1, { maxWaitMs: 1000 })];
+      assert.deepEqual([now.waitMs, later.waitMs, later.waitNs], [0, 1000, 1_000_000_000n]);
+      assert.throws(() => limiter.reserve(1, { maxWaitMs: 1999 }), TimedOutError);
+      assert.throws(() => limiter.reserve(2), ExceedsCapacityError);
+      assert.equal(limiter.tryAcquire(), false);
+      assert.ok(now instanceof Reservation);
+      assert.equal(String(later), 'Reservation(1000 ms)');
+      clock.advance(2000);
+      assert.equal(limiter.tryAcquire(), true);
+    });
 
-  test('is credited when cancelled before it is due, if nobody reserved after it', () => {
-    const { clock, limiter } = rateAt('1/s');
-    limiter.tryAcquire();
-    const [first, , third] = [limiter.reserve(), limiter.reserve(), limiter.reserve()];
-    clock.advance(500);
-    assert.equal(first.cancel(), false);
-    assert.equal(limiter.reserve().waitMs, 3500);
-    assert.equal(third.cancel(), false);
-    assert.throws(() => third.cancel(), { code: 'ERR_TIDEGATE_RESERVATION', argument: 'reservation' });
-    const last = limiter.reserve();
-    assert.equal(last.cancel(), true);
-    assert.equal(limiter.reserve().waitMs, 4500);
-  });
+    test('is credited when cancelled before it is due, if nobody reserved after it', () => {
+      const { clock, limiter } = rateAt('1/s');
+      limiter.tryAcquire();
+      const [first, , third] = [limiter.reserve(), limiter.reserve(), limiter.reserve()];
+      clock.advance(500);
+      assert.equal(first.cancel(), false);
+      assert.equal(limiter.reserve().waitMs, 3500);
+      assert.equal(third.cancel(), false);
+      assert.throws(() => third.cancel(), { code: 'ERR_TIDEGATE_RESERVATION', argument: 'reservation' });
+      const last = limiter.reserve();
+      assert.equal(last.cancel(), true);
+      assert.equal(limiter.reserve().waitMs, 4500);
+    });
 
-  test('is for gcra with one quota; mistakes are named', () => {
-    const { limiter } = rateAt('1/s fixed_window');
-    assert.throws(() => limiter.reserve(), { argument: 'quota' });
-    const { limiter: gcra } = rateAt('1/s');
-    assert.throws(() => gcra.reserve(0), { name: 'RangeError', argument: 'cost' });
-    assert.throws(() => gcra.reserve(1, { maxWaitMs: -1 }), { name: 'RangeError', argument: 'maxWaitMs' });
-    assert.throws(() => gcra.reserve(1, { timeoutMs: 5 }), { argument: 'options.timeoutMs' });
-    assert.throws(() => new Reservation(), { name: 'TypeError', argument: 'Reservation' });
+    test('is for gcra with one quota; mistakes are named', () => {
+      const { limiter } = rateAt('1/s fixed_window');
+      assert.throws(() => limiter.reserve(), { argument: 'quota' });
+      const { limiter: gcra } = rateAt('1/s');
+      assert.throws(() => gcra.reserve(0), { name: 'RangeError', argument: 'cost' });
+      assert.throws(() => gcra.reserve(1, { maxWaitMs: -1 }), { name: 'RangeError', argument: 'maxWaitMs' });
+      assert.throws(() => gcra.reserve(1, { timeoutMs: 5 }), { argument: 'options.timeoutMs' });
+      assert.throws(() => new Reservation(), { name: 'TypeError', argument: 'Reservation' });
+    });
   });
-});
+}

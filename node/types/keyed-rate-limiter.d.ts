@@ -12,6 +12,7 @@ import type { AnyFunction, KeyOption, Waiting, WithoutTimeout, WithTimeout } fro
 import type { ipKey, Key } from './key.js';
 import type { Quota, Quotas } from './quota.js';
 import type { RateLimiter } from './rate-limiter.js';
+import type { Reservation, ReserveOptions } from './reservation.js';
 import type { CallStats, WaitStats } from './stats.js';
 import type { CostOptions, CostWaitOptions, WaitFigures, WaitingOptions, WaitOptions } from './waiting.js';
 
@@ -87,6 +88,15 @@ export class KeyedRateLimiter {
   acquire(key: Key, cost?: number, options?: WaitOptions): Promise<void>;
   /** Calls `fn` when it is the key's turn. Calls it at once, before this returns, if nobody waits for the key. */
   run<T>(key: Key, fn: () => T, options?: CostWaitOptions): Promise<Awaited<T>>;
+  /**
+   * Spends `cost` tokens of a key now, for use from the time on that the reservation names, as {@link RateLimiter.reserve} does.
+   * Cancelled, it is not credited once the key was evicted.
+   * @throws {TimedOutError} if that is after `maxWaitMs`, or somebody waits for the key
+   * @throws {ExceedsCapacityError} if it is more than the burst
+   * @throws {RefusedError} if there is no room for a new key
+   * @throws {ConfigError} `quota`, if the limiter is not one of gcra with one quota
+   */
+  reserve(key: Key, cost?: number, options?: ReserveOptions): Reservation;
   /** How many wait for a key now. */
   waiting(key: Key): number;
   /** {@link tryAcquire}, and tells the figures. */

@@ -1,12 +1,11 @@
 import type { TidegateError, TimedOutError } from './errors.js';
-import type { RateLimiter } from './rate-limiter.js';
 
 export interface ReserveOptions {
   /** Milliseconds, 0 or above: what would be due later is a {@link TimedOutError}. By default `Infinity`. */
   readonly maxWaitMs?: number | undefined;
 }
 
-/** Tokens that are charged already, and may be used from a time on. Made by {@link RateLimiter.reserve}. */
+/** Tokens that are charged already, and may be used from a time on. Made by `reserve` of a rate limiter. */
 export class Reservation {
   private constructor();
   /** Milliseconds from when it was made until it may be used: rounded up to whole ones. 0 if at once. */

@@ -35,6 +35,7 @@ const rate = /** @type {const} */ ({
   acquire: true,
   run: true,
   waiting: true,
+  reserve: true,
   tryAcquire: true,
   decide: true,
   peek: true,
@@ -49,7 +50,7 @@ const rate = /** @type {const} */ ({
 });
 
 /** @satisfies {Record<keyof import('tidegate').RateLimiter, true>} */
-const rateLimiter = { ...rate, map: true, reserve: true };
+const rateLimiter = { ...rate, map: true };
 
 /** Of concurrency limiters of both kinds. */
 const concurrency = /** @type {const} */ ({

@@ -105,6 +105,7 @@ async function waited(signal: AbortSignal): Promise<number> {
 async function waitedForKeys(signal: AbortSignal): Promise<number> {
   using permit = await perHost.acquire('a', 2, { timeoutMs: 500, signal });
   await keyed.acquire(new Uint8Array(4));
+  keyed.reserve('a', 2, { maxWaitMs: 5 }).cancel();
   const total: number = await keyed.run('a', () => permit.permits, { cost: 2, signal });
   const { timedOut, cancelled, waiting } = keyed.stats();
   if (!perHost.isClosed) perHost.close();
