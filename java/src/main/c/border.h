@@ -93,9 +93,6 @@ void permit_to_figures(const tidegate_permit *permit, jlong figures[PERMIT_FIGUR
 
 void keyed_permit_to_figures(const tidegate_keyed_permit *permit, jlong figures[PERMIT_FIGURES]);
 
-/* The order of the numbers that a wait is in Java: Wait. */
-enum { WAIT_NUMBER, WAIT_TICKET, WAIT_FIGURES };
-
 /* A number for the wait that this thread may be about to begin, which no other has: the user data of its callback. */
 uintptr_t next_wait(void);
 
@@ -107,8 +104,8 @@ void keep_token_event(void *wait, int32_t status, const tidegate_decision *decis
 /* Hands to Java after how long to poll again; returns the call's status as answer() does. */
 jint hand_over_wake_after(JNIEnv *env, int32_t status, uint64_t wake_after_ns, jlongArray wake_after_out);
 
-/* Hands the wait to Java if the call began one; returns the call's status as answer() does. */
-jint hand_over_wait(JNIEnv *env, int32_t status, uint64_t ticket, jlongArray wait_out);
+/* Takes note of the wait if the call began one, for Waits.begun; returns the call's status as answer() does. */
+jint begun(int32_t status, uint64_t ticket);
 
 /*
  * The status of a call that may have told waits, marked if there is something for Java to fetch: Waits.after. All such

@@ -50,7 +50,6 @@ static jint try_acquire(JNIEnv *env, jobject self, jlong address, jlong permits,
     return status;
 }
 
-/* `figures_out` receives the permit, or the wait that was begun. */
 static jint acquire(JNIEnv *env, jobject self, jlong address, jlong permits, jlong timeout_ns, jlong known_limiter,
                     jlongArray figures_out) {
     (void)self;
@@ -61,7 +60,7 @@ static jint acquire(JNIEnv *env, jobject self, jlong address, jlong permits, jlo
                                                                 keep_event, (void *)next_wait(), &permit, &ticket,
                                                                 &wake_after_ns);
     hand_over_permit(env, status, &permit, known_limiter, figures_out);
-    return hand_over_wait(env, status, ticket, figures_out);
+    return begun(status, ticket);
 }
 
 static jint poll(JNIEnv *env, jobject self, jlong address, jlong ticket, jlongArray wake_after_out) {

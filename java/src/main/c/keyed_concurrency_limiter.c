@@ -55,7 +55,6 @@ static jint try_acquire(JNIEnv *env, jobject self, jlong address, jbyteArray nam
     return status;
 }
 
-/* `figures_out` receives the permit, or the wait that was begun. */
 static jint acquire(JNIEnv *env, jobject self, jlong address, jbyteArray name, jlong permits, jlong timeout_ns,
                     jlongArray figures_out) {
     (void)self;
@@ -71,7 +70,7 @@ static jint acquire(JNIEnv *env, jobject self, jlong address, jbyteArray name, j
         (void *)next_wait(), &permit, &ticket, &wake_after_ns);
     drop_key(env, name, &key);
     hand_over_permit(env, status, &permit, figures_out);
-    return hand_over_wait(env, status, ticket, figures_out);
+    return begun(status, ticket);
 }
 
 static jint poll(JNIEnv *env, jobject self, jlong address, jlong ticket, jlongArray wake_after_out) {

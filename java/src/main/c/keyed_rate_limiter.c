@@ -105,9 +105,7 @@ static jint try_acquire_many(JNIEnv *env, jobject self, jlong address, jbyteArra
     return status;
 }
 
-/* `wait_out` receives the wait if one was begun. */
-static jint acquire(JNIEnv *env, jobject self, jlong address, jbyteArray name, jlong cost, jlong timeout_ns,
-                    jlongArray wait_out) {
+static jint acquire(JNIEnv *env, jobject self, jlong address, jbyteArray name, jlong cost, jlong timeout_ns) {
     (void)self;
     key key;
     if (!take_key(env, name, &key)) {
@@ -119,7 +117,7 @@ static jint acquire(JNIEnv *env, jobject self, jlong address, jbyteArray name, j
         at(address), key.data, key.size, (uint64_t)cost, (uint64_t)timeout_ns, keep_token_event, (void *)next_wait(),
         &ticket, &wake_after_ns);
     drop_key(env, name, &key);
-    return hand_over_wait(env, status, ticket, wait_out);
+    return begun(status, ticket);
 }
 
 static jint poll(JNIEnv *env, jobject self, jlong address, jlong ticket, jlongArray wake_after_out) {
@@ -295,7 +293,7 @@ static const JNINativeMethod KEYED_RATE_LIMITER[] = {
     {"tryAcquirePacked0", "(JIJJJJ)I", (void *)try_acquire_packed},
     {"tryAcquire0", "(J[BJ)I", (void *)try_acquire},
     {"tryAcquireMany0", "(J[B[IJ[ZI)I", (void *)try_acquire_many},
-    {"acquire0", "(J[BJJ[J)I", (void *)acquire},
+    {"acquire0", "(J[BJJ)I", (void *)acquire},
     {"poll0", "(JJ[J)I", (void *)poll},
     {"cancel0", "(JJ)I", (void *)cancel},
     {"waiting0", "(J[B[J)I", (void *)waiting},

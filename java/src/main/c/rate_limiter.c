@@ -53,15 +53,15 @@ static jint try_acquire(JNIEnv *env, jobject self, jlong address, jlong cost) {
     return tidegate_rate_limiter_try_acquire(at(address), (uint64_t)cost);
 }
 
-/* `wait_out` receives the wait if one was begun. */
-static jint acquire(JNIEnv *env, jobject self, jlong address, jlong cost, jlong timeout_ns, jlongArray wait_out) {
+static jint acquire(JNIEnv *env, jobject self, jlong address, jlong cost, jlong timeout_ns) {
+    (void)env;
     (void)self;
     uint64_t ticket = 0;
     uint64_t wake_after_ns = 0;
     int32_t status = tidegate_rate_limiter_acquire_refundable_async(
         at(address), (uint64_t)cost, (uint64_t)timeout_ns, keep_token_event, (void *)next_wait(), &ticket,
         &wake_after_ns);
-    return hand_over_wait(env, status, ticket, wait_out);
+    return begun(status, ticket);
 }
 
 static jint poll(JNIEnv *env, jobject self, jlong address, jlong ticket, jlongArray wake_after_out) {
@@ -186,7 +186,7 @@ static const JNINativeMethod RATE_LIMITER[] = {
     {"create0", "([JJJ[J[B)I", (void *)create},
     {"free0", "(J)V", (void *)free_limiter},
     {"tryAcquire0", "(JJ)I", (void *)try_acquire},
-    {"acquire0", "(JJJ[J)I", (void *)acquire},
+    {"acquire0", "(JJJ)I", (void *)acquire},
     {"poll0", "(JJ[J)I", (void *)poll},
     {"cancel0", "(JJ)I", (void *)cancel},
     {"reserve0", "(JJJ[J)I", (void *)reserve},

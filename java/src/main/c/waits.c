@@ -30,8 +30,15 @@ static _Thread_local struct {
     event *last;
 } told;
 
+/* How many events all threads keep. While there are none, no thread need look for its own, which takes longer. */
+static atomic_size_t kept_by_all;
+
 jint answer(int32_t status) {
-    return told.first == NULL ? status : status + TOLD;
+    /* Relaxed: a thread's own events are in it, since it has counted them itself. */
+    if (atomic_load_explicit(&kept_by_all, memory_order_relaxed) == 0 || told.first == NULL) {
+        return status;
+    }
+    return status + TOLD;
 }
 
 /* Where threads take the numbers of waits from, many at a time so that they don't meet here. */
@@ -41,6 +48,8 @@ enum { NUMBERS_AT_ONCE = 1 << 16 };
 static _Thread_local struct {
     uintptr_t next;
     uintptr_t end;
+    /* The last wait of this thread: its number is the one before the next. */
+    uint64_t last_ticket;
 } numbers;
 
 uintptr_t next_wait(void) {
@@ -52,10 +61,10 @@ uintptr_t next_wait(void) {
     return numbers.next;
 }
 
-jint hand_over_wait(JNIEnv *env, int32_t status, uint64_t ticket, jlongArray wait_out) {
+jint begun(int32_t status, uint64_t ticket) {
     if (status == TIDEGATE_PENDING) {
-        const jlong figures[WAIT_FIGURES] = {[WAIT_NUMBER] = (jlong)numbers.next++, [WAIT_TICKET] = (jlong)ticket};
-        (*env)->SetLongArrayRegion(env, wait_out, 0, WAIT_FIGURES, figures);
+        numbers.next++;
+        numbers.last_ticket = ticket;
     }
     return answer(status);
 }
@@ -95,6 +104,7 @@ static jlong *keep(void *wait, int32_t status) {
         told.last->next = kept;
     }
     told.last = kept;
+    atomic_fetch_add_explicit(&kept_by_all, 1, memory_order_relaxed);
     return kept->figures + EVENT_GRANT;
 }
 
@@ -134,10 +144,19 @@ static jint fetch(JNIEnv *env, jclass self, jlongArray events_out) {
         told.first = first->next;
         free(first);
     }
+    atomic_fetch_sub_explicit(&kept_by_all, (size_t)count, memory_order_relaxed);
     return count;
 }
 
+/* The number and the ticket of the wait that this thread was the last to begin. */
+static void hand_over_begun(JNIEnv *env, jclass self, jlongArray begun_out) {
+    (void)self;
+    const jlong figures[] = {(jlong)(numbers.next - 1), (jlong)numbers.last_ticket};
+    (*env)->SetLongArrayRegion(env, begun_out, 0, sizeof figures / sizeof figures[0], figures);
+}
+
 static const JNINativeMethod WAITS[] = {
+    {"begun0", "([J)V", (void *)hand_over_begun},
     {"fetch0", "([J)I", (void *)fetch},
 };
 const natives waits_natives = NATIVES(WAITS);

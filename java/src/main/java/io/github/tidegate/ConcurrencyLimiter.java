@@ -28,7 +28,6 @@ public final class ConcurrencyLimiter extends ConcurrencyWaiting {
     /** The order of the numbers that a permit is across the native border. */
     private static final int LIMITER_ID = 0;
 
-    private static final int PERMITS = 1;
     private static final int ACQUIRED_AT = 2;
     private static final int PROCESS = 3;
 
@@ -111,10 +110,11 @@ public final class ConcurrencyLimiter extends ConcurrencyWaiting {
     }
 
     @Override
-    long[] figures(long permits) {
-        long[] figures = new long[FIGURES];
+    long[] prepared(long[] figures, long permits) {
         figures[LIMITER_ID] = limiterId;
         figures[PERMITS] = permits;
+        figures[ACQUIRED_AT] = 0;
+        figures[PROCESS] = 0;
         return figures;
     }
 

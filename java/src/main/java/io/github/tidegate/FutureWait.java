@@ -3,7 +3,7 @@ package io.github.tidegate;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
-import java.util.function.Supplier;
+import java.util.function.Function;
 
 /** A wait as a future. Completing it by other means, as a cancel or {@code orTimeout} do, ends the wait. */
 final class FutureWait<T> extends Wait {
@@ -13,8 +13,8 @@ final class FutureWait<T> extends Wait {
 
     private final CompletableFuture<T> future = new CompletableFuture<>();
     private final Request request;
-    /** Makes the future's value once it is granted. */
-    private final Supplier<Granted<T>> granted;
+    /** Makes the future's value of what is granted. */
+    private final Function<long[], Granted<T>> value;
 
     /** Changed by whoever completes the future. */
     private Granted<T> mine;
@@ -26,10 +26,13 @@ final class FutureWait<T> extends Wait {
     /** The value of a future, and what to do with it if nobody wants it any more. */
     record Granted<T>(T value, Runnable giveBack) {}
 
-    FutureWait(Line line, Request request, long[] figures, Supplier<Granted<T>> granted) {
-        super(line, figures);
+    /** Makes sure that this class is ready for use. */
+    static void require() {}
+
+    FutureWait(Line line, Request request, Function<long[], Granted<T>> value) {
+        super(line);
         this.request = request;
-        this.granted = granted;
+        this.value = value;
     }
 
     CompletableFuture<T> begin() {
@@ -61,7 +64,7 @@ final class FutureWait<T> extends Wait {
         }
         try {
             if (outcome() == Status.ALLOWED) {
-                mine = mine == null ? granted.get() : mine;
+                mine = mine == null ? value.apply(granted()) : mine;
                 if (!future.complete(mine.value)) {
                     mine.giveBack.run();
                 }

@@ -115,8 +115,8 @@ public final class KeyedConcurrencyLimiter extends KeyedConcurrencyWaiting {
     }
 
     @Override
-    long[] figures(long permits) {
-        return new long[FIGURES];
+    long[] prepared(long[] figures, long permits) {
+        return figures;
     }
 
     @Override

@@ -498,8 +498,8 @@ public final class KeyedRateLimiter extends KeyedRateWaiting {
     }
 
     @Override
-    int acquire(long address, byte[] key, long cost, long timeoutNanos, long[] wait) {
-        return acquire0(address, key, cost, timeoutNanos, wait);
+    int acquire(long address, byte[] key, long cost, long timeoutNanos) {
+        return acquire0(address, key, cost, timeoutNanos);
     }
 
     @Override
@@ -623,7 +623,7 @@ public final class KeyedRateLimiter extends KeyedRateWaiting {
     private native int tryAcquireMany0(
             long address, byte[] joined, int[] sizes, long cost, boolean[] allowed, int from);
 
-    private native int acquire0(long address, byte[] key, long cost, long timeoutNanos, long[] wait);
+    private native int acquire0(long address, byte[] key, long cost, long timeoutNanos);
 
     @Override
     native int poll0(long address, long ticket, long[] wakeAfterNanos);

@@ -3,11 +3,15 @@ package io.github.tidegate;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 
 /** What limiters that lend permits have in common, with and without keys: how permits are taken, waited for and given back. */
 abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting, KeyedConcurrencyWaiting {
     /** How many numbers a permit is across the native border. */
     static final int FIGURES = 4;
+
+    /** Which of them says how many permits are held. */
+    static final int PERMITS = 1;
 
     /** Where the native limiter is. It stays there as long as this object is reachable, as it is during a native call on it. */
     final long address;
@@ -17,7 +21,7 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
 
     private final Object owing = new Object();
     /** What was taken when the stack had no room left to give it back: the next call does. Changed under {@code owing}. */
-    private volatile Held owed;
+    private volatile Tag owed;
 
     Lender(long address, Clock clock) {
         this.address = address;
@@ -29,6 +33,7 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
         Permit.require();
         Waits.require();
         Held.require();
+        Tag.require();
         Status.of(0).admits("permits", 1);
     }
 
@@ -39,33 +44,35 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
      */
     final Permit take(byte[] key, long permits, boolean orThrow) {
         settle();
-        Held held = new Held(this, figures(permits));
-        int code = tryAcquire(key, permits, held.figures);
+        Tag tag = Tag.take();
+        int code = tryAcquire(key, permits, prepared(tag.held.figures, permits));
         try {
-            Status status = Status.of(code);
-            if (status.admits("permits", permits)) {
-                return new Permit(held);
+            if (code == 0) { // Status.ALLOWED
+                return lend(tag, permits);
             }
-            if (orThrow) {
-                throw status.failure(refusal(status, key, permits));
-            }
-            return null;
         } catch (Throwable failure) {
             // No memory, or no room on the stack: maybe not even for giving back, so that nothing is called here but
             // that.
-            if (code == 0) { // Status.ALLOWED
-                synchronized (owing) {
-                    held.next = owed;
-                    owed = held;
-                }
-                try {
-                    settle();
-                } catch (StackOverflowError full) {
-                    // The next call does.
-                }
+            synchronized (owing) {
+                tag.held.limiter = this;
+                tag.held.grant |= 1;
+                tag.next = owed;
+                owed = tag;
+            }
+            try {
+                settle();
+            } catch (StackOverflowError full) {
+                // The next call does.
             }
             throw failure;
         }
+        tag.putBack();
+        Status status = Status.of(code);
+        status.admits("permits", permits);
+        if (orThrow) {
+            throw status.failure(refusal(status, key, permits));
+        }
+        return null;
     }
 
     /** Takes permits, waiting for them on this thread; or throws why not. */
@@ -74,27 +81,34 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
             throw new InterruptedException();
         }
         settle();
-        Held held = new Held(this, figures(permits));
-        int code = acquire(key, permits, timeoutNanos, held.figures);
+        Tag tag = Tag.take();
+        int code = acquire(key, permits, timeoutNanos, prepared(tag.held.figures, permits));
         boolean granted = code == 0 || code == Waits.TOLD; // Status.ALLOWED
         try {
             if (code != 0) {
-                line.await(Waits.after(code), new Request(key, permits, timeoutNanos), held.figures);
-                granted = true;
+                long[] figures = line.await(code, new Request(key, permits, timeoutNanos));
+                if (figures != null) {
+                    tag.held.figures = figures;
+                    granted = true;
+                }
             }
-            return new Permit(held);
+            return lend(tag, permits);
         } catch (Throwable failure) {
             // As in take().
             if (granted) {
                 synchronized (owing) {
-                    held.next = owed;
-                    owed = held;
+                    tag.held.limiter = this;
+                    tag.held.grant |= 1;
+                    tag.next = owed;
+                    owed = tag;
                 }
                 try {
                     settle();
                 } catch (StackOverflowError full) {
                     // The next call does.
                 }
+            } else {
+                tag.putBack();
             }
             throw failure;
         }
@@ -102,14 +116,36 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
 
     /** Takes permits as a future. */
     final CompletableFuture<Permit> awaitAsync(byte[] key, long permits, Duration timeout) {
-        long timeoutNanos = Nanos.unsigned("timeout", timeout);
-        settle();
-        Held held = new Held(this, figures(permits));
-        int code = Waits.after(acquire(key, permits, timeoutNanos, held.figures));
-        return line.future(code, new Request(key, permits, timeoutNanos), held.figures, () -> {
-            Permit permit = new Permit(held);
+        // All of this is made before the native call, after which nothing may come before what it told is asked for:
+        // Line.
+        Request request = new Request(key, permits, Nanos.unsigned("timeout", timeout));
+        Function<long[], FutureWait.Granted<Permit>> value = figures -> {
+            Tag tag = Tag.take();
+            tag.held.figures = figures;
+            Permit permit = lend(tag, permits);
             return new FutureWait.Granted<>(permit, () -> permit.release(false));
-        });
+        };
+        settle();
+        Tag tag = Tag.take();
+        int code = acquire(key, permits, request.timeoutNanos(), prepared(tag.held.figures, permits));
+        if (code == 0 || code == Waits.TOLD) { // Status.ALLOWED
+            Permit permit = lend(tag, permits);
+            Waits.after(code);
+            return CompletableFuture.completedFuture(permit);
+        }
+        CompletableFuture<Permit> future = line.future(code, request, value);
+        tag.putBack();
+        return future;
+    }
+
+    /** The permit of what was granted. Either there is one, or nothing has changed. */
+    private Permit lend(Tag tag, long permits) {
+        Held held = tag.held;
+        long grant = held.grant | 1;
+        Permit permit = new Permit(tag, grant, permits);
+        held.limiter = this;
+        held.grant = grant;
+        return permit;
     }
 
     /** Runs a task while it holds permits. */
@@ -158,7 +194,7 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
         if (owed != null) {
             synchronized (owing) {
                 for (; owed != null; owed = owed.next) {
-                    owed.release(false);
+                    owed.held.release(owed.held.grant, false);
                 }
             }
         }
@@ -253,13 +289,13 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
         }
     }
 
-    /** Room for the numbers that a permit is across the native border, with those that are known. */
-    abstract long[] figures(long permits);
+    /** Returns the room for the numbers that a permit will be across the native border, with those that are known. */
+    abstract long[] prepared(long[] figures, long permits);
 
     /** Takes permits; returns the status's code. */
     abstract int tryAcquire(byte[] key, long permits, long[] figures);
 
-    /** Takes permits or begins a wait for them, and writes which; returns a code for {@link Waits#after}. */
+    /** Takes permits, and writes them, or begins a wait for them; returns a code for {@link Line}. */
     abstract int acquire(byte[] key, long permits, long timeoutNanos, long[] figures);
 
     /** Gives permits back; returns a code for {@link Waits#after}. */

@@ -1,13 +1,23 @@
 package io.github.tidegate;
 
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Supplier;
+import java.util.function.Function;
 
 /**
  * Those who wait for one limiter, whichever the key, and the native calls by which they do; what a call tells of waits is dealt with
  * when it returns.
  */
 abstract class Line {
+    static {
+        // What a native call tells is kept by native thread. A virtual thread that stopped before it asks for that, as
+        // the loading of a
+        // class may do, could go on upon another.
+        Waits.require();
+        ParkedWait.require();
+        FutureWait.require();
+        Request.require();
+    }
+
     private final String argument;
     /** Null if the limiter goes by real time. */
     private final ManualClock manual;
@@ -44,38 +54,41 @@ abstract class Line {
     /**
      * Waits on this thread until there is what was asked for, if the call that asked did not get it at once.
      *
-     * @param code what that call answered
-     * @param figures what it wrote: the wait, or, when this returns, the grant
+     * @param code what that call returned, for {@link Waits#after}
+     * @return what was granted, as numbers; null if it was at once
      * @throws InterruptedException if the thread is interrupted meanwhile
      * @throws RuntimeException if it comes to nothing
      */
-    final void await(int code, Request request, long[] figures) throws InterruptedException {
-        Status status = Status.of(code);
-        long elapsedNanos = 0;
-        if (status == Status.PENDING) {
-            ParkedWait wait = new ParkedWait(this, figures);
-            status = wait.await();
-            elapsedNanos = wait.elapsedNanos();
+    final long[] await(int code, Request request) throws InterruptedException {
+        if (!Waits.isPending(code)) {
+            Status status = Status.of(Waits.after(code));
+            if (status != Status.ALLOWED) {
+                throw failure(status, request, 0);
+            }
+            return null;
         }
+        ParkedWait wait = new ParkedWait(this);
+        Waits.after(code);
+        Status status = wait.await();
         if (status != Status.ALLOWED) {
-            throw failure(status, request, elapsedNanos);
+            throw failure(status, request, wait.elapsedNanos());
         }
+        return wait.granted();
     }
 
     /**
-     * {@link #await} as a future, whose value is made once there is what was asked for.
+     * {@link #await} as a future, if there was not at once what was asked for.
      *
+     * @param value makes the future's value of what was granted
      * @throws RuntimeException at once, if it was a mistake to ask
      */
-    final <T> CompletableFuture<T> future(
-            int code, Request request, long[] figures, Supplier<FutureWait.Granted<T>> granted) {
-        Status status = Status.of(code);
-        if (status == Status.PENDING) {
-            return new FutureWait<>(this, request, figures, granted).begin();
+    final <T> CompletableFuture<T> future(int code, Request request, Function<long[], FutureWait.Granted<T>> value) {
+        if (Waits.isPending(code)) {
+            FutureWait<T> wait = new FutureWait<>(this, request, value);
+            Waits.after(code);
+            return wait.begin();
         }
-        if (status == Status.ALLOWED) {
-            return CompletableFuture.completedFuture(granted.get().value());
-        }
+        Status status = Status.of(Waits.after(code));
         RuntimeException failure = failure(status, request, 0);
         if (status.code() < 0) {
             throw failure;

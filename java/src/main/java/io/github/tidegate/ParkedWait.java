@@ -6,8 +6,11 @@ import java.util.concurrent.locks.LockSupport;
 final class ParkedWait extends Wait {
     private final Thread thread = Thread.currentThread();
 
-    ParkedWait(Line line, long[] figures) {
-        super(line, figures);
+    /** Makes sure that this class is ready for use. */
+    static void require() {}
+
+    ParkedWait(Line line) {
+        super(line);
     }
 
     /** Goes on with the thread, to see what there is. */

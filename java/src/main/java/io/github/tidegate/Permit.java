@@ -1,6 +1,5 @@
 package io.github.tidegate;
 
-import java.lang.ref.Cleaner.Cleanable;
 import java.lang.ref.Reference;
 
 /**
@@ -19,12 +18,15 @@ import java.lang.ref.Reference;
  * logged by {@link System.Logger} under the name of this class.
  */
 public final class Permit implements AutoCloseable {
-    private final Held held;
-    private final Cleanable dropped;
+    private final Tag tag;
+    private final long grant;
+    private final long permits;
 
-    Permit(Held held) {
-        this.held = held;
-        dropped = NativeLibrary.CLEANER.register(this, held);
+    /** One that is held once the tag says so of this grant. */
+    Permit(Tag tag, long grant, long permits) {
+        this.tag = tag;
+        this.grant = grant;
+        this.permits = permits;
     }
 
     /** Makes sure that this class is ready for use. */
@@ -32,7 +34,7 @@ public final class Permit implements AutoCloseable {
 
     /** How many permits this is: the number that was asked for. */
     public long permits() {
-        return held.permits();
+        return permits;
     }
 
     /**
@@ -66,14 +68,16 @@ public final class Permit implements AutoCloseable {
     /** How many permits, and whether they are held or released. */
     @Override
     public String toString() {
-        return "Permit(" + permits() + (held.isReleased() ? ", released)" : ", held)");
+        return "Permit(" + permits + (tag.held.grant == grant ? ", held)" : ", released)");
     }
 
     private boolean giveBack(boolean ok) {
         try {
-            boolean first = held.release(ok);
-            dropped.clean();
-            return first;
+            if (!tag.held.release(grant, ok)) {
+                return false;
+            }
+            tag.putBack();
+            return true;
         } finally {
             // Or this could count as dropped while it is being released.
             Reference.reachabilityFence(this);

@@ -3,6 +3,7 @@ package io.github.tidegate;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 
 /** What rate limiters with and without keys have in common: quotas, statistics, how they are waited for, and being closed. */
 abstract sealed class QuotaLimiter implements AutoCloseable permits RateWaiting, KeyedRateWaiting {
@@ -38,21 +39,25 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateWaiting,
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
-        long[] figures = new long[GRANT_FIGURES];
-        int code = Waits.after(acquire(address(), key, cost, timeoutNanos, figures));
+        int code = acquire(address(), key, cost, timeoutNanos);
         if (code != 0) { // Status.ALLOWED
-            line.await(code, new Request(key, cost, timeoutNanos), figures);
+            line.await(code, new Request(key, cost, timeoutNanos));
         }
     }
 
     /** Takes tokens as a future. */
     final CompletableFuture<Void> awaitAsync(byte[] key, long cost, Duration timeout) {
-        long timeoutNanos = Nanos.unsigned("timeout", timeout);
-        long[] figures = new long[GRANT_FIGURES];
-        int code = closed ? Status.CLOSED.code() : Waits.after(acquire(address, key, cost, timeoutNanos, figures));
-        Request request = new Request(key, cost, timeoutNanos);
-        Runnable unwanted = () -> Waits.once(() -> giveBack(address, request.key(), figures));
-        return line.future(code, request, figures, () -> new FutureWait.Granted<>(null, unwanted));
+        // All of this is made before the native call, after which nothing may come before what it told is asked for:
+        // Line.
+        Request request = new Request(key, cost, Nanos.unsigned("timeout", timeout));
+        Function<long[], FutureWait.Granted<Void>> value = granted ->
+                new FutureWait.Granted<>(null, () -> Waits.once(() -> giveBack(address, request.key(), granted)));
+        int code = closed ? Status.CLOSED.code() : acquire(address, key, cost, request.timeoutNanos());
+        if (code == 0 || code == Waits.TOLD) { // Status.ALLOWED
+            Waits.after(code);
+            return CompletableFuture.completedFuture(null);
+        }
+        return line.future(code, request, value);
     }
 
     /** What tokens that can't be had are thrown as. */
@@ -203,8 +208,8 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateWaiting,
         }
     }
 
-    /** Takes tokens or begins a wait for them, and writes that wait; returns a code for {@link Waits#after}. */
-    abstract int acquire(long address, byte[] key, long cost, long timeoutNanos, long[] figures);
+    /** Takes tokens or begins a wait for them; returns a code for {@link Line}. */
+    abstract int acquire(long address, byte[] key, long cost, long timeoutNanos);
 
     /** Gives back what a wait was granted; returns a code for {@link Waits#once}. */
     abstract int giveBack(long address, byte[] key, long[] granted);

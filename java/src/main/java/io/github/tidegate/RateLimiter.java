@@ -258,8 +258,8 @@ public final class RateLimiter extends RateWaiting {
     }
 
     @Override
-    int acquire(long address, byte[] key, long cost, long timeoutNanos, long[] wait) {
-        return acquire0(address, cost, timeoutNanos, wait);
+    int acquire(long address, byte[] key, long cost, long timeoutNanos) {
+        return acquire0(address, cost, timeoutNanos);
     }
 
     @Override
@@ -330,7 +330,7 @@ public final class RateLimiter extends RateWaiting {
 
     private native int tryAcquire0(long address, long cost);
 
-    private native int acquire0(long address, long cost, long timeoutNanos, long[] wait);
+    private native int acquire0(long address, long cost, long timeoutNanos);
 
     @Override
     native int poll0(long address, long ticket, long[] wakeAfterNanos);

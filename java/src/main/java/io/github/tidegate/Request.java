@@ -12,4 +12,7 @@ record Request(byte[] key, long amount, long timeoutNanos) {
         // It outlasts the call that it came with.
         key = key == null ? null : key.clone();
     }
+
+    /** Makes sure that this class is ready for use. */
+    static void require() {}
 }

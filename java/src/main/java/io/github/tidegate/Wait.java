@@ -2,29 +2,23 @@ package io.github.tidegate;
 
 /** One wait for tokens or permits, on a thread or as a future. */
 abstract sealed class Wait permits ParkedWait, FutureWait {
-    /** The order of the numbers that one is across the native border when it begins. */
-    private static final int NUMBER = 0;
-
-    private static final int TICKET = 1;
-
     final Line line;
     /** Told apart by it from all others of the process. */
     final long number;
 
     private final long ticket;
-    /** Receives what is granted. */
-    private final long[] figures;
+    private long[] granted;
 
     private final long beganNanos;
     /** Null while it goes on. */
     private volatile Status outcome;
 
-    /** One that a native call has begun, which has written its numbers to where the grant will be. */
-    Wait(Line line, long[] figures) {
+    /** One that the last native call on this thread has begun. */
+    Wait(Line line) {
         this.line = line;
-        this.figures = figures;
-        number = figures[NUMBER];
-        ticket = figures[TICKET];
+        long[] begun = Waits.begun();
+        number = begun[0];
+        ticket = begun[1];
         beganNanos = line.nowNanos();
     }
 
@@ -42,6 +36,11 @@ abstract sealed class Wait permits ParkedWait, FutureWait {
         return outcome;
     }
 
+    /** What was granted, as numbers, once it was. */
+    final long[] granted() {
+        return granted;
+    }
+
     final long elapsedNanos() {
         return line.nowNanos() - beganNanos;
     }
@@ -49,7 +48,7 @@ abstract sealed class Wait permits ParkedWait, FutureWait {
     /** Is told, once, what became of it: by an event. */
     final void settle(long[] event) {
         if (event[1] == Status.ALLOWED.code()) {
-            System.arraycopy(event, Waits.GRANT, figures, 0, figures.length);
+            granted = Waits.granted(event);
         }
         outcome = Status.of((int) event[1]);
     }

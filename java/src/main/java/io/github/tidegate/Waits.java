@@ -18,10 +18,12 @@ final class Waits {
     private static final int LEAST_TOLD = TOLD / 2;
 
     /** Where in an event what was granted begins: after which wait, and the status. */
-    static final int GRANT = 2;
+    private static final int GRANT = 2;
 
     /** How many numbers an event is across the native border. */
     private static final int FIGURES = GRANT + QuotaLimiter.GRANT_FIGURES;
+
+    private static final int PENDING_CODE = Status.PENDING.code();
 
     private static final int AT_ONCE = 16;
 
@@ -46,8 +48,28 @@ final class Waits {
 
     private Waits() {}
 
-    /** Makes sure that this class is ready for use. */
-    static void require() {}
+    /** Makes sure that this class is ready for use, and what it tells by. */
+    static void require() {
+        CURRENT.set(new Told());
+        CURRENT.remove();
+    }
+
+    /** Whether a native call has begun a wait. */
+    static boolean isPending(int code) {
+        return code == PENDING_CODE || code == TOLD + PENDING_CODE;
+    }
+
+    /** The number and the ticket of the wait that the last native call on this thread has begun. */
+    static long[] begun() {
+        long[] begun = new long[2];
+        begun0(begun);
+        return begun;
+    }
+
+    /** What an event says was granted. */
+    static long[] granted(long[] event) {
+        return Arrays.copyOfRange(event, GRANT, FIGURES);
+    }
 
     /** Takes a status's code from a native call that may have told waits; returns it once they know. */
     static int after(int code) {
@@ -187,6 +209,8 @@ final class Waits {
             CURRENT.remove();
         }
     }
+
+    private static native void begun0(long[] begun);
 
     private static native int fetch0(long[] events);
 }

@@ -1,12 +1,15 @@
 package io.github.tidegate;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.ref.WeakReference;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** Faults of permits that were reported of limiters, those of P1 to P11 that need no waiting: each must be impossible. */
@@ -86,6 +89,48 @@ class PermitCasesTest {
         assertEquals(1, limiter.stats().releasedOk());
         assertEquals(0, limiter.stats().releasedFailed());
         other.release();
+    }
+
+    @Test
+    void p4_aPermitThatWasReleasedStaysSoWhateverIsLentAfterIt() {
+        ConcurrencyLimiter limiter = ConcurrencyLimiter.of(2);
+        KeyedConcurrencyLimiter keyed = KeyedConcurrencyLimiter.of(2);
+        Permit first = limiter.tryAcquire().orElseThrow();
+        first.release();
+        Permit second = keyed.tryAcquire("ann", 2).orElseThrow();
+        assertThrows(IllegalStateException.class, first::release);
+        first.close();
+        assertEquals("Permit(1, released)", first.toString());
+        assertEquals("Permit(2, held)", second.toString());
+        assertEquals(2, keyed.inFlight("ann"));
+        second.release();
+        assertThrows(IllegalStateException.class, second::release);
+        assertEquals(0, keyed.inFlight("ann"));
+        assertEquals(1, limiter.stats().releasedOk());
+    }
+
+    @Test
+    void aThousandPermitsOfOneThreadAreLentAndReleasedAgainAndAgain() {
+        ConcurrencyLimiter limiter = ConcurrencyLimiter.of(1_000);
+        for (int round = 0; round < 3; round++) {
+            List<Permit> held = IntStream.range(0, 1_000)
+                    .mapToObj(number -> limiter.tryAcquire().orElseThrow())
+                    .toList();
+            assertTrue(limiter.tryAcquire().isEmpty());
+            held.forEach(Permit::release);
+            assertEquals(0, limiter.inFlight());
+        }
+    }
+
+    @Test
+    void aLimiterIsNotKeptByPermitsThatWereReleased() throws InterruptedException {
+        WeakReference<ConcurrencyLimiter> limiter = new WeakReference<>(ConcurrencyLimiter.of(1));
+        limiter.get().tryAcquire().orElseThrow().release();
+        for (int attempt = 0; attempt < 1_000 && limiter.get() != null; attempt++) {
+            System.gc();
+            Thread.sleep(1);
+        }
+        assertNull(limiter.get());
     }
 
     @Test

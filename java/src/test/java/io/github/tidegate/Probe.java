@@ -207,6 +207,7 @@ final class Probe {
     private static void drop() throws InterruptedException {
         ConcurrencyLimiter limiter = ConcurrencyLimiter.of(3);
         KeyedConcurrencyLimiter keyed = KeyedConcurrencyLimiter.of(3);
+        limiter.tryAcquire(1).orElseThrow().release();
         limiter.tryAcquire(2).orElseThrow();
         limiter.tryAcquire(1).orElseThrow().release();
         keyed.tryAcquire("ann", 3).orElseThrow();
