@@ -4,7 +4,8 @@
  *
  * In-process limiters, exact and fast. *Rate limiters* spend tokens that come back with time ("at most 100 a second");
  * *concurrency limiters* lend permits that the caller gives back ("at most 4 at once"). Keyed ones do so for each key on
- * its own, such as an address, a user or a path.
+ * its own, such as an address, a user or a path. A *gate* admits requests by named rules, each of which has such a
+ * limiter, from a text that can be changed while it is in use.
  *
  *     #include <stdio.h>
  *     #include <string.h>
@@ -36,7 +37,8 @@
  *   aligned for its type, and TIDEGATE_ERROR_PANIC after a fault inside the library, which stays usable.
  * - Threads. Every function may be called from any thread at any time, also on one and the same object, except that an
  *   object must not be used once its last owner has freed it. None may be called from a signal handler. Only those
- *   that end in `_limiter_acquire` keep their thread waiting. Callbacks: see "Waiting without a thread".
+ *   that end in `_limiter_acquire`, tidegate_gate_enter() and tidegate_gate_events_next() keep their thread waiting.
+ *   Callbacks: see "Waiting without a thread".
  * - Units. Times are whole nanoseconds and say so in their names, `_ns`. Tokens and permits are whole numbers from 1 to
  *   TIDEGATE_MAX_COST.
  * - Structs that the caller fills, but for tidegate_key, begin with `struct_size`, to be set to their sizeof; everything
@@ -180,9 +182,11 @@ const char *tidegate_status_name(int32_t status);
  * Objects
  * =======
  *
- * Objects are made by functions that end in `_new` or `_parse` and have owners, who are counted. Making one makes the
+ * Objects are made by functions that end in `_new`, `_parse` or `_open` and have owners, who are counted. Making one makes the
  * caller its owner; `_ref` adds an owner, `_free` takes one away, and the object goes with its last owner. A limiter
  * keeps what it needs of a clock for itself: the clock may be freed before the limiter.
+ *
+ * What has no `_ref` has one owner, and goes with its `_free`; an entry with its `_release`.
  */
 
 /** Where limiters have the time from. See "Clocks". since 1 */
@@ -190,6 +194,12 @@ typedef struct tidegate_clock tidegate_clock;
 
 /** Lends permits that the caller gives back. See "Concurrency limiters". since 1 */
 typedef struct tidegate_concurrency_limiter tidegate_concurrency_limiter;
+
+/** A request that a gate admitted. Belongs to the caller until tidegate_entry_release(). See "Entries". since 1 */
+typedef struct tidegate_entry tidegate_entry;
+
+/** Admits requests by rules. See "The gate". since 1 */
+typedef struct tidegate_gate tidegate_gate;
 
 /** Lends permits of each key that the caller gives back. See "Keyed concurrency limiters". since 1 */
 typedef struct tidegate_keyed_concurrency_limiter tidegate_keyed_concurrency_limiter;
@@ -199,6 +209,12 @@ typedef struct tidegate_keyed_rate_limiter tidegate_keyed_rate_limiter;
 
 /** Spends tokens that come back with time. See "Rate limiters". since 1 */
 typedef struct tidegate_rate_limiter tidegate_rate_limiter;
+
+/** A request that a gate refused. Belongs to the caller until tidegate_refusal_free(). See "Refusals". since 1 */
+typedef struct tidegate_refusal tidegate_refusal;
+
+/** A text that belongs to the caller until tidegate_text_free(). See "Documents". since 1 */
+typedef struct tidegate_text tidegate_text;
 
 
 /*
@@ -1952,6 +1968,626 @@ int32_t tidegate_keyed_rate_limiter_cancel_reservation(const tidegate_keyed_rate
                                                        const void *key,
                                                        size_t key_size,
                                                        tidegate_reservation *reservation);
+
+
+/*
+ * The gate
+ * ========
+ *
+ * A gate admits requests by named rules. All rules that match a request must admit it; if one refuses, nothing is taken.
+ *
+ *     const char *rules =
+ *         "[[rules]]\n"
+ *         "name = 'downloads'\n"
+ *         "match = { path = { prefix = '/files/' } }\n"
+ *         "concurrency = 4\n"
+ *         "timeout = '50ms'\n";
+ *     char faults[TIDEGATE_FAULTS_SIZE];
+ *     tidegate_gate *gate;
+ *     if (tidegate_gate_parse(rules, strlen(rules), TIDEGATE_FORMAT_TOML, NULL, &gate, faults, sizeof faults) < 0) {
+ *         fprintf(stderr, "%s\n", faults);
+ *         return 1;
+ *     }
+ *     tidegate_attribute request[] = {{"path", 4, "/files/cats", 11}, {"client", 6, "203.0.113.7", 11}};
+ *     tidegate_entry *entry;
+ *     tidegate_refusal *refusal;
+ *     int32_t status = tidegate_gate_enter(gate, request, 2, 1, TIDEGATE_NEVER_NS, &entry, &refusal);
+ *     if (status == TIDEGATE_ALLOWED || status == TIDEGATE_NO_RULE) {
+ *         int32_t ok = work();
+ *         tidegate_entry_release(entry, ok);
+ *     } else if (status > 0) {
+ *         char message[TIDEGATE_ERROR_SIZE];
+ *         tidegate_refusal_text(refusal, TIDEGATE_TEXT_MESSAGE, message, sizeof message, NULL);
+ *         puts(message);
+ *         tidegate_refusal_free(refusal);
+ *     }
+ *
+ * The rules are a text in TOML, JSON or YAML, which can be replaced while the gate is in use: see "Rules of a gate".
+ *
+ * An entry or refusal is the caller's, and needs neither the gate nor the attributes any more: those are read only during
+ * the call. A gate's clock may be freed before the gate.
+ */
+
+/** Rules in TOML. since 1 */
+#define TIDEGATE_FORMAT_TOML 1
+
+/** Rules in JSON. since 1 */
+#define TIDEGATE_FORMAT_JSON 2
+
+/** Rules in YAML. since 1 */
+#define TIDEGATE_FORMAT_YAML 3
+
+/** A good size for the error buffer of functions that read rules, in bytes: they tell all that is wrong, a line each. since 1 */
+#define TIDEGATE_FAULTS_SIZE 8192
+
+/** What is known of a request: a name, such as "path", and a value. 32 bytes, and never more. since 1 */
+typedef struct tidegate_attribute {
+    /** The name, as text; NULL only with a length of 0. */
+    const char *name;
+    /** How many bytes of name. */
+    size_t name_length;
+    /** The value: any bytes, compared as they are; NULL only with a size of 0. */
+    const void *value;
+    /** How many bytes of value. */
+    size_t value_size;
+} tidegate_attribute;
+
+/**
+ * Makes a gate from the text of its rules; `format` is one of TIDEGATE_FORMAT_*, `clock` may be NULL for the monotonic one.
+ *
+ * If anything is wrong with the rules, `error` receives all of it, a line each:
+ * `line LINE: rule NAME: ARGUMENT: got VALUE; allowed: WHAT`. TIDEGATE_FAULTS_SIZE is a good size for it.
+ *
+ * The caller owns `*gate_out` and gives it up with tidegate_gate_free(). The first limiter of a process on the monotonic
+ * clock may take up to 200 ms, once, to measure the processor's counter.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the rules or the format are not acceptable.
+ *
+ * since 1
+ */
+int32_t tidegate_gate_parse(const char *text,
+                            size_t length,
+                            uint32_t format,
+                            const tidegate_clock *clock,
+                            tidegate_gate **gate_out,
+                            char *error,
+                            size_t error_size);
+
+/**
+ * tidegate_gate_parse() from a file, whose name ends in `.toml`, `.json`, `.yaml` or `.yml`. The path is UTF-8.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the rules are not acceptable or the file can't be read.
+ *
+ * since 1
+ */
+int32_t tidegate_gate_open(const char *path,
+                           size_t length,
+                           const tidegate_clock *clock,
+                           tidegate_gate **gate_out,
+                           char *error,
+                           size_t error_size);
+
+/**
+ * Admits a request of `cost`, which is 1 for most, or tells why not. `attributes` are what is known of it, `count` in number.
+ *
+ * If rules let it wait, this keeps the thread waiting. `timeout_ns` is how long it may wait in all, whatever the rules say:
+ * with 0 it never waits; with TIDEGATE_NEVER_NS the timeouts of the rules are all that counts, and rules whose timeout is
+ * that of the call don't let it wait.
+ *
+ * If admitted, `*entry_out` receives an entry, which holds what the rules gave until tidegate_entry_release(). That is so
+ * for TIDEGATE_NO_RULE, too, where it holds nothing. If refused, `*refusal_out` receives why, for tidegate_refusal_free(),
+ * and nothing was taken; `refusal_out` may be NULL. The other one of the two receives NULL.
+ *
+ * Returns TIDEGATE_ALLOWED; TIDEGATE_NO_RULE; if refused TIDEGATE_DENIED, TIDEGATE_EXCEEDS_CAPACITY, TIDEGATE_KEYS_FULL,
+ * TIDEGATE_TIMED_OUT or TIDEGATE_QUEUE_FULL; TIDEGATE_ERROR_COST; TIDEGATE_ERROR_OPTION if a name is not UTF-8;
+ * TIDEGATE_ERROR_KEY if a value is NULL though its size is not 0.
+ *
+ * since 1
+ */
+int32_t tidegate_gate_enter(const tidegate_gate *gate,
+                            const struct tidegate_attribute *attributes,
+                            size_t count,
+                            uint64_t cost,
+                            uint64_t timeout_ns,
+                            tidegate_entry **entry_out,
+                            tidegate_refusal **refusal_out);
+
+/**
+ * Adds an owner, who also must free the gate, and returns the gate; NULL for NULL.
+ *
+ * since 1
+ */
+tidegate_gate *tidegate_gate_ref(const tidegate_gate *gate);
+
+/**
+ * Takes an owner away; the gate goes with the last one. Entries that are out, requests that wait and refusals are not
+ * affected. NULL is fine.
+ *
+ * since 1
+ */
+void tidegate_gate_free(tidegate_gate *gate);
+
+
+/*
+ * Entries
+ * =======
+ *
+ * What a request holds that a gate admitted: the permits of its rules, until it is released, on whichever thread. Its
+ * figures and texts are for the headers of a response.
+ */
+
+/** The header `RateLimit-Policy` of the response: each quota, such as `"search";q=100;w=60`. since 1 */
+#define TIDEGATE_TEXT_RATE_LIMIT_POLICY 1
+
+/** The header `RateLimit` of the response: what is left, such as `"search";r=50;t=30`. since 1 */
+#define TIDEGATE_TEXT_RATE_LIMIT 2
+
+/** The names of the rules that gave something, as a JSON array. Of entries. since 1 */
+#define TIDEGATE_TEXT_RULES 3
+
+/** How a rule's quota stood after a request was admitted. 128 bytes, and never more. since 1 */
+typedef struct tidegate_figures {
+    /** The rule's name: text of `rule_length` bytes and no NUL, which lives until the entry is released. */
+    const char *rule;
+    /** How many bytes of name. */
+    size_t rule_length;
+    /** Tokens per period, of the quota of the rule that has least left. */
+    uint64_t limit;
+    /** Its period. */
+    uint64_t period_ns;
+    /** Tokens of it that are left. */
+    uint64_t remaining;
+    /** How long until nothing of it counts any more, if nobody asks. */
+    uint64_t reset_after_ns;
+    /** Which of the rule's quotas it is, from 0. */
+    uint32_t quota;
+    /** How many quotas the rule has. */
+    uint32_t quotas;
+    /** All 0. */
+    uint64_t reserved[9];
+} tidegate_figures;
+
+/**
+ * Gives back what the entry holds, on any thread, and takes the entry itself away. `ok` is for the statistics: 0 if the
+ * work failed, else any other number. NULL is fine.
+ *
+ * In the child of a fork it gives nothing back of what the parent took.
+ *
+ * since 1
+ */
+void tidegate_entry_release(tidegate_entry *entry,
+                            int32_t ok);
+
+/**
+ * How the quotas stood when the request was admitted, one element for each rule that has some.
+ *
+ * `figures_out` has room for `capacity`; `*count_out` receives how many there are, of which so many as fit were written.
+ * With NULL for `figures_out` and 0 for `capacity` only the number is told.
+ *
+ * Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_entry_figures(const tidegate_entry *entry,
+                               struct tidegate_figures *figures_out,
+                               size_t capacity,
+                               size_t *count_out);
+
+/**
+ * A text about the entry: `which` is TIDEGATE_TEXT_RATE_LIMIT_POLICY, TIDEGATE_TEXT_RATE_LIMIT or TIDEGATE_TEXT_RULES. A
+ * header that is empty is to be left out.
+ *
+ * Writes it into `buffer` of `size` bytes, ended by a NUL and cut between two characters if that is too small;
+ * `*length_out` receives the length of all of it, without the NUL. `buffer` may be NULL if `size` is 0; `length_out` may
+ * be NULL.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if an entry has no such text.
+ *
+ * since 1
+ */
+int32_t tidegate_entry_text(const tidegate_entry *entry,
+                            uint32_t which,
+                            char *buffer,
+                            size_t size,
+                            size_t *length_out);
+
+
+/*
+ * Refusals
+ * ========
+ *
+ * Why a gate refused a request, and by which rule. If several rules refuse, it is of the one that has to be waited for
+ * longest. The texts are those of an HTTP response with status 429, and a line for logs.
+ */
+
+/** A time that is not known, since it depends on others: 2^64 - 2. since 1 */
+#define TIDEGATE_UNKNOWN_NS 18446744073709551614ull
+
+/** Flag of tidegate_refused: the rule has a budget for each key, and TIDEGATE_TEXT_KEY tells whose it is. since 1 */
+#define TIDEGATE_REFUSED_KEYED 1
+
+/** Flag of tidegate_refused: a quota refused, and not a limit of permits. since 1 */
+#define TIDEGATE_REFUSED_QUOTA 2
+
+/** All in a line, for logs. since 1 */
+#define TIDEGATE_TEXT_MESSAGE 4
+
+/** The name of the rule that refused. since 1 */
+#define TIDEGATE_TEXT_RULE 5
+
+/**
+ * Whose budget it is: values of the request, at most 100 characters; or, unless the rules say `show_keys`, `#` and 16
+ * hexadecimal digits that stand for them in this process. Empty without TIDEGATE_REFUSED_KEYED. since 1
+ */
+#define TIDEGATE_TEXT_KEY 6
+
+/** The quota that refused, such as `100/s burst 20`. Empty without TIDEGATE_REFUSED_QUOTA. since 1 */
+#define TIDEGATE_TEXT_QUOTA 7
+
+/** The body of the response, of the media type `application/problem+json`. since 1 */
+#define TIDEGATE_TEXT_PROBLEM 8
+
+/** The header `Retry-After`: whole seconds, rounded up. Empty, to be left out, if it is not known or never. since 1 */
+#define TIDEGATE_TEXT_RETRY_AFTER 9
+
+/** A refusal in numbers. 128 bytes, and never more. since 1 */
+typedef struct tidegate_refused {
+    /** What tidegate_gate_enter() returned. */
+    int32_t status;
+    /** Any of TIDEGATE_REFUSED_*. */
+    uint32_t flags;
+    /** Tokens per period, or permits. */
+    uint64_t limit;
+    /** Tokens or permits that could be taken. */
+    uint64_t remaining;
+    /** The period of the quota; 0 for permits. */
+    uint64_t period_ns;
+    /** Which of the rule's quotas it is, from 0. */
+    uint32_t quota;
+    /** How many quotas the rule has; 0 for permits. */
+    uint32_t quotas;
+    /**
+     * How long until the rule would admit the same request, if nobody else asks; TIDEGATE_NEVER_NS for never;
+     * TIDEGATE_UNKNOWN_NS if that depends on others that are inside.
+     */
+    uint64_t retry_after_ns;
+    /** How many permits are out, for permits. */
+    uint64_t in_flight;
+    /** How many wait. */
+    uint64_t waiting;
+    /** How long it was waited. */
+    uint64_t elapsed_ns;
+    /** The call's timeout; TIDEGATE_NEVER_NS if it had none. */
+    uint64_t timeout_ns;
+    /** All 0. */
+    uint64_t reserved[6];
+} tidegate_refused;
+
+/**
+ * The refusal in numbers. Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_refusal_figures(const tidegate_refusal *refusal,
+                                 struct tidegate_refused *refused_out);
+
+/**
+ * A text about the refusal: `which` is any of TIDEGATE_TEXT_* but TIDEGATE_TEXT_RULES. Buffer and length are as for
+ * tidegate_entry_text().
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if a refusal has no such text.
+ *
+ * since 1
+ */
+int32_t tidegate_refusal_text(const tidegate_refusal *refusal,
+                              uint32_t which,
+                              char *buffer,
+                              size_t size,
+                              size_t *length_out);
+
+/**
+ * Takes the refusal away. NULL is fine.
+ *
+ * since 1
+ */
+void tidegate_refusal_free(tidegate_refusal *refusal);
+
+
+/*
+ * Entering without a thread
+ * =========================
+ *
+ * tidegate_gate_enter() for event loops and the runtimes of other languages: a request is admitted or refused at once, or it
+ * waits as an object that is polled when a callback, or the host's timer, says so.
+ *
+ *     void wake(void *user_data) {
+ *         loop_call_soon(poll_request, user_data);
+ *     }
+ *
+ *     void poll_request(struct request *request) {
+ *         uint64_t wake_after_ns;
+ *         int32_t status = tidegate_entering_poll(request->entering, &request->entry, &request->refusal, &wake_after_ns);
+ *         if (status != TIDEGATE_PENDING) {
+ *             tidegate_entering_free(request->entering);
+ *             run_or_refuse(request, status);
+ *         } else if (wake_after_ns != TIDEGATE_NEVER_NS) {
+ *             loop_call_later(wake_after_ns, poll_request, request);
+ *         }
+ *     }
+ *
+ * A request waits for the permits of its rules first, then for tokens, one rule after the other in an order that is the
+ * same for all, and then asks the rules that don't let it wait. Meanwhile it holds what it got by waiting, and nothing
+ * else. On a manual clock moving the clock calls back, and no timer is needed.
+ *
+ * The callback:
+ *
+ * - It says nothing but "poll again", at most once for each TIDEGATE_PENDING, and never from within the call that returns
+ *   that. A poll that comes sooner or more often does no harm.
+ * - It runs on any thread: the one whose release, poll, cancel or moved clock let the request go on. It may call any
+ *   function but those that keep their thread waiting, polls and frees of the same request included. Calls for one request
+ *   come one after the other. It must neither throw nor jump out.
+ * - It may come before the function that began the wait has returned to its caller; all outputs are written by then.
+ * - It does not come once tidegate_entering_free() has returned, nor is one still under way then, unless that was called
+ *   from within it: so `user_data` may go then. For that, the free waits for a callback that is running on another
+ *   thread: hold no lock there that the callback takes.
+ */
+
+/** A request that waits to be admitted. Belongs to the caller until tidegate_entering_free(). since 1 */
+typedef struct tidegate_entering tidegate_entering;
+
+/** What is called when a request that waits is to be polled. since 1 */
+typedef void (*tidegate_wake_callback)(void *user_data);
+
+/**
+ * tidegate_gate_enter() that doesn't keep the thread waiting.
+ *
+ * If the request has to wait, this returns TIDEGATE_PENDING: `*entering_out` receives the waiting request, which is to be
+ * polled when `callback` is called with `user_data`, and after `*wake_after_ns_out`, unless that is TIDEGATE_NEVER_NS;
+ * `*entry_out` and `*refusal_out` receive NULL. Else it is over, the callback is never called, and `*entering_out` receives NULL.
+ *
+ * Returns TIDEGATE_PENDING, and all that tidegate_gate_enter() does.
+ *
+ * since 1
+ */
+int32_t tidegate_gate_enter_async(const tidegate_gate *gate,
+                                  const tidegate_attribute *attributes,
+                                  size_t count,
+                                  uint64_t cost,
+                                  uint64_t timeout_ns,
+                                  tidegate_wake_callback callback,
+                                  void *user_data,
+                                  tidegate_entry **entry_out,
+                                  tidegate_refusal **refusal_out,
+                                  struct tidegate_entering **entering_out,
+                                  uint64_t *wake_after_ns_out);
+
+/**
+ * Goes on with a request as far as it can without waiting. Of several threads that poll one at once, one does.
+ *
+ * If TIDEGATE_PENDING, it is to be polled again, as after tidegate_gate_enter_async(). Else it is over: `*entry_out` or
+ * `*refusal_out` receives what tidegate_gate_enter() tells, and `entering` wants tidegate_entering_free().
+ *
+ * Returns TIDEGATE_PENDING; all that tidegate_gate_enter() does; TIDEGATE_TOO_LATE if an earlier poll told that it is over;
+ * TIDEGATE_ERROR_FORKED in the child of a fork: the parent waits.
+ *
+ * since 1
+ */
+int32_t tidegate_entering_poll(const struct tidegate_entering *entering,
+                               tidegate_entry **entry_out,
+                               tidegate_refusal **refusal_out,
+                               uint64_t *wake_after_ns_out);
+
+/**
+ * Takes the waiting request away. If it was not over, that ends the wait, and all that it had got is given back. An entry
+ * or refusal that a poll handed out stays the caller's. NULL is fine.
+ *
+ * Once this has returned the callback does not come any more: see above.
+ *
+ * since 1
+ */
+void tidegate_entering_free(struct tidegate_entering *entering);
+
+
+/*
+ * Rules of a gate
+ * ===============
+ *
+ * The rules can be replaced while the gate is in use, by all that is wrong with the new ones or by them as a whole: on any
+ * mistake nothing changes. Requests don't wait for that. A rule that keeps its name keeps what is used.
+ *
+ *     tidegate_text *changed;
+ *     if (tidegate_gate_reload(gate, text, length, TIDEGATE_FORMAT_YAML, &changed, faults, sizeof faults) < 0) {
+ *         fprintf(stderr, "the rules stay as they were:\n%s\n", faults);
+ *     } else {
+ *         puts(tidegate_text_data(changed));
+ *         tidegate_text_free(changed);
+ *     }
+ *
+ * What such a text says is told by the guide of the gate and by the JSON Schema of rule files.
+ */
+
+/**
+ * Replaces the rules by those of a text; `format` is one of TIDEGATE_FORMAT_*.
+ *
+ * `*reloaded_out` receives what that did: a JSON object of five arrays of rules' names, `unchanged`, `changed` (what is used
+ * stays used), `restarted` (changed so that nothing could be kept: from quota to concurrency, in the number of quotas or
+ * their algorithms, or in `key`, `max_keys` or `when_full`), `added` and `removed` (requests that hold something of them
+ * keep it until they are done). It is for tidegate_text_free(); `reloaded_out` may be NULL.
+ *
+ * If anything is wrong, `error` receives all of it, as for tidegate_gate_parse(), and the rules stay.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the rules or the format are not acceptable.
+ *
+ * since 1
+ */
+int32_t tidegate_gate_reload(const tidegate_gate *gate,
+                             const char *text,
+                             size_t length,
+                             uint32_t format,
+                             tidegate_text **reloaded_out,
+                             char *error,
+                             size_t error_size);
+
+/**
+ * tidegate_gate_reload() from a file, whose name ends in `.toml`, `.json`, `.yaml` or `.yml`. The path is UTF-8.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the rules are not acceptable or the file can't be read.
+ *
+ * since 1
+ */
+int32_t tidegate_gate_reload_file(const tidegate_gate *gate,
+                                  const char *path,
+                                  size_t length,
+                                  tidegate_text **reloaded_out,
+                                  char *error,
+                                  size_t error_size);
+
+/**
+ * The rules in use, as they were written, in JSON: a text that tidegate_gate_reload() reads. It is for
+ * tidegate_text_free().
+ *
+ * Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_gate_rules(const tidegate_gate *gate,
+                            tidegate_text **rules_out);
+
+/**
+ * What the gate has done since it was made, in JSON: requests `admitted`, `refused` and `unmatched` (no rule applied),
+ * entries `released_ok` and `released_failed`; and in `rules`, for each rule as they are written, its `name`, `mode`,
+ * requests `admitted` and `refused` (in shadow: that it would have refused), and `limiter`, which has the fields of
+ * tidegate_stats. It is for tidegate_text_free().
+ *
+ * Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_gate_stats(const tidegate_gate *gate,
+                            tidegate_text **stats_out);
+
+/**
+ * What each rule says to a request of `cost`, and why, in JSON; spends nothing. Requests are as for tidegate_gate_enter().
+ *
+ * `status` is what the request would be told, by the name of a status; `rules` has for each rule, as they are written, its
+ * name (`rule`), `mode`, whether it `matched`, its `conditions` (`attribute`, `mode`, `texts`, `value`, `matched`), and if
+ * it matched `key`, `status`, `limit`, `remaining`, `retry_after_ns` (null for never, or if that depends on others) and
+ * `waiting`. It is for tidegate_text_free().
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_COST; TIDEGATE_ERROR_OPTION if a name is not UTF-8; TIDEGATE_ERROR_KEY if a value
+ * is NULL though its size is not 0.
+ *
+ * since 1
+ */
+int32_t tidegate_gate_explain(const tidegate_gate *gate,
+                              const tidegate_attribute *attributes,
+                              size_t count,
+                              uint64_t cost,
+                              tidegate_text **explanation_out);
+
+
+/*
+ * Events of a gate
+ * ================
+ *
+ * What a gate refuses, and its reloads, for logs and metrics. Events are fetched; nobody who decides waits for that.
+ *
+ *     tidegate_gate_events *events;
+ *     tidegate_gate_events_new(gate, &events);
+ *     tidegate_text *event;
+ *     int32_t status;
+ *     while ((status = tidegate_gate_events_next(events, 1000000000, &event)) != TIDEGATE_CLOSED) {
+ *         if (status == TIDEGATE_OK) {
+ *             puts(tidegate_text_data(event));
+ *             tidegate_text_free(event);
+ *         }
+ *     }
+ *     tidegate_gate_events_free(events);
+ *
+ * One listens to a gate at a time. There is room for 1,024 events; those that find none are dropped, and counted. In the
+ * child of a fork the parent's events are the parent's.
+ */
+
+/** Who listens to a gate. Belongs to the caller until tidegate_gate_events_free(). since 1 */
+typedef struct tidegate_gate_events tidegate_gate_events;
+
+/**
+ * Listens to a gate from now on. Whoever listened before gets those events that are there, and no more.
+ *
+ * The caller owns `*events_out` and gives it up with tidegate_gate_events_free(). The gate may be freed before.
+ *
+ * Returns TIDEGATE_OK.
+ *
+ * since 1
+ */
+int32_t tidegate_gate_events_new(const tidegate_gate *gate,
+                                 struct tidegate_gate_events **events_out);
+
+/**
+ * Fetches the next event, for which it keeps the thread waiting at most `timeout_ns`; 0 doesn't wait, TIDEGATE_NEVER_NS waits
+ * for ever.
+ *
+ * `*event_out` receives the event in JSON, for tidegate_text_free(); NULL if there is none. Its field `event` says of which
+ * kind it is, and kinds may be added; `dropped` is how many events were dropped so far.
+ *
+ * - `refused`, and `shadow_refused` by a rule in shadow: `refusal` has `rule`, `key` (or null), `status` (a name), `limit`,
+ *   `remaining`, `quota` (as text, or null), `quota_index`, `quotas`, `retry_after_ns` (null if `never`, or if that depends on
+ *   others), `never`, `in_flight`, `waiting`, `elapsed_ns`, `timeout_ns` (or null), `message`.
+ * - `reloaded`: `reloaded` is as for tidegate_gate_reload().
+ * - `reload_failed`: `faults` has for each `file`, `line`, `rule` (or null), `argument`, `value`, `allowed`, `message`.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_TIMED_OUT; TIDEGATE_CLOSED if all were fetched and none will come, since the gate is gone or
+ * another listens; TIDEGATE_QUEUE_FULL if another thread waits for the next; TIDEGATE_ERROR_FORKED.
+ *
+ * since 1
+ */
+int32_t tidegate_gate_events_next(const struct tidegate_gate_events *events,
+                                  uint64_t timeout_ns,
+                                  tidegate_text **event_out);
+
+/**
+ * Listens no more. NULL is fine.
+ *
+ * since 1
+ */
+void tidegate_gate_events_free(struct tidegate_gate_events *events);
+
+
+/*
+ * Documents
+ * =========
+ *
+ * Texts that may be long, and that tell something else the next time, come as objects of their own: read, then freed.
+ *
+ *     tidegate_text *stats;
+ *     if (tidegate_gate_stats(gate, &stats) == TIDEGATE_OK) {
+ *         puts(tidegate_text_data(stats));
+ *         tidegate_text_free(stats);
+ *     }
+ *
+ * JSON documents are objects, to which fields may be added. Times in them are whole nanoseconds.
+ */
+
+/**
+ * The text, ended by a NUL, which lives until it is freed; NULL for NULL.
+ *
+ * since 1
+ */
+const char *tidegate_text_data(const tidegate_text *text);
+
+/**
+ * How many bytes the text has, without the NUL; 0 for NULL.
+ *
+ * since 1
+ */
+size_t tidegate_text_length(const tidegate_text *text);
+
+/**
+ * Takes the text away. NULL is fine.
+ *
+ * since 1
+ */
+void tidegate_text_free(tidegate_text *text);
 
 
 /*

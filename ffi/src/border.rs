@@ -6,6 +6,7 @@ use std::fmt::Display;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use tidegate_core::gate::Faults;
 use tidegate_core::{Error, Status};
 
 /// A mistake of the caller's, in the form of the core's [`Error`]; the border makes some of its own.
@@ -42,6 +43,13 @@ impl From<Error> for Mistake {
     #[cold]
     fn from(error: Error) -> Self {
         Self(Box::new((error.status(), error.to_string())))
+    }
+}
+
+impl From<Faults> for Mistake {
+    #[cold]
+    fn from(faults: Faults) -> Self {
+        Self(Box::new((Status::InvalidOption, faults.to_string())))
     }
 }
 
@@ -116,7 +124,7 @@ fn message_of(payload: &(dyn Any + Send)) -> &str {
 /// # Safety
 ///
 /// `out` may be written for `size` bytes.
-unsafe fn write_text(text: &str, out: *mut c_char, size: usize) {
+pub(crate) unsafe fn write_text(text: &str, out: *mut c_char, size: usize) {
     let Some(room) = size.checked_sub(1) else { return };
     let whole = |end: &usize| text.is_char_boundary(*end);
     let length = (0..=room.min(text.len())).rev().find(whole).unwrap_or(0);
@@ -190,20 +198,42 @@ pub(crate) unsafe fn drop_owner<T>(handle: *mut T) {
 ///
 /// `text` is NULL or may be read for `length` bytes until the caller's own call ends.
 pub(crate) unsafe fn quota_text<'a>(text: *const c_char, length: usize) -> Result<&'a str, Mistake> {
+    // SAFETY: as the caller vouches.
+    let bytes = unsafe { text_bytes(text, length, "text") }?;
+    std::str::from_utf8(bytes).map_err(|_| {
+        let lossy = String::from_utf8_lossy(bytes);
+        Mistake::new(Status::InvalidOption, "quota", format_args!("{lossy:?}"), "text in UTF-8")
+    })
+}
+
+/// Any text that the caller gives, which may be long. NULL is an empty text if its length is 0.
+///
+/// # Safety
+///
+/// As [`quota_text`].
+pub(crate) unsafe fn long_text<'a>(text: *const c_char, length: usize, argument: &str) -> Result<&'a str, Mistake> {
+    // SAFETY: as the caller vouches.
+    let bytes = unsafe { text_bytes(text, length, argument) }?;
+    std::str::from_utf8(bytes).map_err(|wrong| {
+        let value = format_args!("{length} bytes, wrong from byte {} on", wrong.valid_up_to());
+        Mistake::new(Status::InvalidOption, argument, value, "text in UTF-8")
+    })
+}
+
+/// # Safety
+///
+/// As [`quota_text`].
+unsafe fn text_bytes<'a>(text: *const c_char, length: usize, argument: &str) -> Result<&'a [u8], Mistake> {
     if length == 0 {
-        return Ok("");
+        return Ok(&[]);
     }
-    let start = checked(text.cast_mut(), "text")?;
+    let start = checked(text.cast_mut(), argument)?;
     if isize::try_from(length).is_err() {
         let allowed = format_args!("at most {}", isize::MAX);
         return Err(Mistake::new(Status::InvalidMemory, "length", length, allowed));
     }
     // SAFETY: the caller vouches for `length` bytes, of which there can be so many.
-    let bytes = unsafe { std::slice::from_raw_parts(start.cast::<u8>(), length) };
-    std::str::from_utf8(bytes).map_err(|_| {
-        let lossy = String::from_utf8_lossy(bytes);
-        Mistake::new(Status::InvalidOption, "quota", format_args!("{lossy:?}"), "text in UTF-8")
-    })
+    Ok(unsafe { std::slice::from_raw_parts(start.cast::<u8>(), length) })
 }
 
 /// A struct that the caller fills: it begins with a `u32` that holds its size, any bits are a value, zeros are the default.

@@ -2,7 +2,8 @@
 //!
 //! In-process limiters, exact and fast. *Rate limiters* spend tokens that come back with time ("at most 100 a second");
 //! *concurrency limiters* lend permits that the caller gives back ("at most 4 at once"). Keyed ones do so for each key on
-//! its own, such as an address, a user or a path.
+//! its own, such as an address, a user or a path. A *gate* admits requests by named rules, each of which has such a
+//! limiter, from a text that can be changed while it is in use.
 //!
 //!     #include <stdio.h>
 //!     #include <string.h>
@@ -34,7 +35,8 @@
 //!   aligned for its type, and TIDEGATE_ERROR_PANIC after a fault inside the library, which stays usable.
 //! - Threads. Every function may be called from any thread at any time, also on one and the same object, except that an
 //!   object must not be used once its last owner has freed it. None may be called from a signal handler. Only those
-//!   that end in `_limiter_acquire` keep their thread waiting. Callbacks: see "Waiting without a thread".
+//!   that end in `_limiter_acquire`, tidegate_gate_enter() and tidegate_gate_events_next() keep their thread waiting.
+//!   Callbacks: see "Waiting without a thread".
 //! - Units. Times are whole nanoseconds and say so in their names, `_ns`. Tokens and permits are whole numbers from 1 to
 //!   TIDEGATE_MAX_COST.
 //! - Structs that the caller fills, but for tidegate_key, begin with `struct_size`, to be set to their sizeof; everything
@@ -55,6 +57,13 @@ mod clock;
 mod concurrency_limiter;
 mod decision;
 mod denied_key;
+mod gate;
+mod gate_entering;
+mod gate_entry;
+mod gate_events;
+mod gate_json;
+mod gate_refusal;
+mod gate_rules;
 mod key;
 mod key_quota;
 mod keyed_concurrency_limiter;
@@ -68,5 +77,6 @@ mod rate_limiter;
 mod reservation;
 mod stats;
 mod status;
+mod text;
 mod ticket;
 mod waiting;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// The files of `src/`, in the order of a manual.
-const CHAPTERS: [&str; 18] = [
+const CHAPTERS: [&str; 25] = [
     "status",
     "object",
     "rate_limiter",
@@ -24,6 +24,13 @@ const CHAPTERS: [&str; 18] = [
     "denied_key",
     "keyed_concurrency_limiter",
     "keyed_waiting",
+    "gate",
+    "gate_entry",
+    "gate_refusal",
+    "gate_entering",
+    "gate_rules",
+    "gate_events",
+    "text",
     "clock",
 ];
 
@@ -63,6 +70,10 @@ fn config() -> Config {
                 "concurrency_limiter",
                 "keyed_rate_limiter",
                 "keyed_concurrency_limiter",
+                "gate",
+                "entry",
+                "refusal",
+                "text",
                 "clock",
                 "permit",
             ]

@@ -53,6 +53,12 @@ impl Events {
         self.receiver.recv_timeout(timeout).ok()
     }
 
+    /// Whether the gate is gone or another listens: those events that are here by now are the last.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        Arc::strong_count(&self.dropped) == 1
+    }
+
     /// How many events found no room, since nobody took those before.
     #[must_use]
     pub fn dropped(&self) -> u64 {
