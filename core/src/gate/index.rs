@@ -10,6 +10,9 @@ use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+/// How many expressions make one set: of more, the automaton may have more states than it is worth.
+const SET_EXPRESSIONS: usize = 128;
+
 /// What a request says: the value of each attribute, by the attribute's number.
 type Values<'a> = [Option<&'a [u8]>];
 
@@ -17,7 +20,8 @@ type Values<'a> = [Option<&'a [u8]>];
 ///
 /// A condition has literals, of which a value must begin with one, or be one. All conditions of an attribute that rules are
 /// filed under lie in one sorted array of literals, so that a value is looked up by one binary search, however many rules there
-/// are. What lies there is then asked for what isn't known yet. Nothing is kept of values.
+/// are; expressions without a literal, and those with the same, are asked in one pass over the value. What is found is then asked
+/// for what isn't known yet. Nothing is kept of values.
 #[derive(Debug)]
 pub(super) struct Index {
     rules: Vec<Vec<(usize, Matcher)>>,
@@ -43,8 +47,8 @@ struct Folder {
     prefix: Vec<Filing>,
     /// The condition may hold if the value begins with the literal.
     expressions: Vec<Filing>,
-    /// These expressions, if there are several.
-    set: Option<Set>,
+    /// These expressions, if there are several: so many to a set, or none where that can't be.
+    sets: Vec<Option<Set>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -111,21 +115,26 @@ impl Index {
 
     /// Adds the rules in the folder that are filed under an expression.
     fn ask(&self, folder: &Folder, value: &[u8], values: &Values<'_>, found: &mut SmallVec<[u32; 8]>) {
-        let asked = folder.set.as_ref().and_then(|set| {
-            set.matching(value, |place| {
-                let filing = &folder.expressions[place];
-                if self.rest_holds(filing, values) {
-                    found.push(filing.rule);
-                }
-            })
-        });
-        if asked.is_none() {
-            let holds = |filing: &&Filing| {
-                self.rules[filing.rule as usize][filing.under as usize].1.is_match(value)
-                    && self.rest_holds(filing, values)
-            };
-            found.extend(folder.expressions.iter().filter(holds).map(|filing| filing.rule));
+        for (chunk, filings) in folder.expressions.chunks(SET_EXPRESSIONS).enumerate() {
+            let set = folder.sets.get(chunk).and_then(Option::as_ref);
+            let asked = set.and_then(|set| {
+                set.matching(value, |place| {
+                    let filing = &filings[place];
+                    if self.rest_holds(filing, values) {
+                        found.push(filing.rule);
+                    }
+                })
+            });
+            if asked.is_none() {
+                let holds = |filing: &&Filing| self.matcher(filing).is_match(value) && self.rest_holds(filing, values);
+                found.extend(filings.iter().filter(holds).map(|filing| filing.rule));
+            }
         }
+    }
+
+    /// The matcher of the condition that the rule is filed under.
+    fn matcher(&self, filing: &Filing) -> &Matcher {
+        &self.rules[filing.rule as usize][filing.under as usize].1
     }
 
     /// Whether all conditions hold but the one that the rule is filed under.
@@ -148,7 +157,7 @@ impl Shelf {
                 Matcher::Expression(expression) => Some(expression.whole()),
                 _ => None,
             });
-            folder.set = Set::new(&expressions.collect::<Vec<_>>());
+            folder.sets = expressions.collect::<Vec<_>>().chunks(SET_EXPRESSIONS).map(Set::new).collect();
         }
         let has_more = |folder: &Folder| !folder.prefix.is_empty() || !folder.expressions.is_empty();
         let (literals, folders): (Vec<_>, _) =
@@ -170,12 +179,17 @@ impl<'a> Popularity<'a> {
         Self(literals)
     }
 
-    /// The place of the condition that the fewest other conditions would hold with; of several the one with the longest literals.
+    /// The place of the condition that the fewest other conditions would have to be looked at with; of several the one with the
+    /// longest literals.
     fn rarest(&self, conditions: &[(usize, Matcher)]) -> Option<usize> {
-        let places = 0..conditions.len();
-        places.min_by_key(|place| {
+        (0..conditions.len()).min_by_key(|place| {
             let (attribute, matcher) = &conditions[*place];
             let together = matcher.literals().map(|literal| self.of(*attribute, literal, matcher)).sum::<usize>();
+            // A set is looked at once for all that are in it.
+            let together = match matcher {
+                Matcher::Expression(_) => together.div_ceil(SET_EXPRESSIONS),
+                _ => together,
+            };
             (together, Reverse(matcher.literals().map(<[u8]>::len).min()))
         })
     }

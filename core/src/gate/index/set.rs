@@ -9,7 +9,7 @@ use regex_syntax::hir::Hir;
 /// What the expressions of a set may take once they are compiled, in bytes.
 const COMPILED_BYTES: usize = 8 << 20;
 /// What searches at once may each remember of what they found out about the expressions, in bytes.
-const CACHE_BYTES: usize = 1 << 20;
+pub(super) const CACHE_BYTES: usize = 1 << 20;
 
 /// Expressions, anchored at both ends, as one automaton whose states are made when they are needed.
 #[derive(Debug)]
@@ -56,5 +56,11 @@ impl Set {
             (0..dfa.match_len(cache, state)).for_each(|n| found(dfa.match_pattern(cache, state, n).as_usize()));
         }
         Some(())
+    }
+
+    /// What searches remember, on this thread, in bytes.
+    #[cfg(test)]
+    pub(super) fn remembered_bytes(&self) -> usize {
+        self.caches.get().as_ref().map_or(0, Cache::memory_usage)
     }
 }
