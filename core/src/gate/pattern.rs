@@ -2,7 +2,7 @@
 
 use super::Pattern;
 use globset::GlobBuilder;
-use regex_automata::meta::{self, Regex};
+use regex_automata::meta::Regex;
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::literal::Extractor;
@@ -87,8 +87,8 @@ impl Matcher {
         }
         let whole = Hir::concat(vec![Hir::look(Look::Start), Hir::alternation(read), Hir::look(Look::End)]);
         match Expression::new(whole) {
-            Ok(expression) => Ok(Self::Expression(Box::new(expression))),
-            Err(_) => Err(texts.iter().map(|text| mistake(text, too_large())).collect()),
+            Some(expression) => Ok(Self::Expression(Box::new(expression))),
+            None => Err(texts.iter().map(|text| mistake(text, too_large())).collect()),
         }
     }
 
@@ -114,20 +114,20 @@ impl Matcher {
 }
 
 impl Expression {
-    /// Of an expression that is anchored at both ends.
-    fn new(whole: Hir) -> Result<Self, meta::BuildError> {
+    /// Of an expression that is anchored at both ends. None if it is too large.
+    fn new(whole: Hir) -> Option<Self> {
         let config = Regex::config()
             .which_captures(WhichCaptures::None)
             .utf8_empty(false)
             .nfa_size_limit(Some(2 * COMPILED_BYTES))
             .hybrid_cache_capacity(CACHE_BYTES);
-        let regex = Regex::builder().configure(config).build_from_hir(&whole)?;
+        let regex = Regex::builder().configure(config).build_from_hir(&whole).ok()?;
         let literals = Extractor::new().limit_class(4).limit_total(64).extract(&whole);
         let begins = match literals.literals() {
             Some(literals) => Texts::shortest(literals.iter().map(|literal| literal.as_bytes())),
             None => Texts::shortest([""]),
         };
-        Ok(Self { regex, whole, begins })
+        Some(Self { regex, whole, begins })
     }
 
     /// Anchored at both ends.

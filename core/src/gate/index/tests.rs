@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::time::{Duration, Instant};
 
 fn matcher(pattern: &Pattern) -> Matcher {
-    Matcher::new(pattern).unwrap()
+    Matcher::new(pattern).expect("a pattern")
 }
 
 /// An index of rules with one condition each, about attribute 0.

@@ -1,11 +1,11 @@
 use super::*;
 
 fn matches(pattern: Pattern, value: impl AsRef<[u8]>) -> bool {
-    Matcher::new(&pattern).unwrap().is_match(value.as_ref())
+    Matcher::new(&pattern).expect("a pattern").is_match(value.as_ref())
 }
 
 fn mistakes(pattern: Pattern) -> Vec<Mistake> {
-    Matcher::new(&pattern).unwrap_err()
+    Matcher::new(&pattern).expect_err("not a pattern")
 }
 
 fn allowed(pattern: Pattern) -> String {
@@ -124,7 +124,7 @@ fn a_pattern_that_would_take_much_memory_is_refused() {
 
 #[test]
 fn what_is_only_a_text_or_a_prefix_is_compared_as_one() {
-    let literals = |pattern: Pattern| match Matcher::new(&pattern).unwrap() {
+    let literals = |pattern: Pattern| match Matcher::new(&pattern).expect("a pattern") {
         Matcher::Expression(it) => ("expression", it.begins),
         Matcher::Exact(texts) => ("exact", texts),
         Matcher::Prefix(texts) => ("prefix", texts),
