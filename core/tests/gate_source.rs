@@ -1,6 +1,7 @@
 //! Where the rules of a gate come from while it is in use. Real time and real files are the subject; what is waited for comes within
 //! moments, and is given much longer.
 #![cfg(all(feature = "gate", not(loom)))]
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -346,6 +346,8 @@ fn directories(path: &Path) -> Vec<PathBuf> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::{PACE, Pace, jitter};
     use crate::gate::Gate;
     use std::fs;

@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used)]
+
 use super::reader::FIELDS;
 use super::{Format, MAX_BYTES, read};
 use crate::gate::{Fault, Mode, Pattern, Rule, Rules};
