@@ -24,7 +24,7 @@ pub(super) fn read(source: &Source<'_>, document: &Document<'_>) -> (Rules, Line
     let Reader { mut faults, found, .. } = reader;
     faults.sort_by_key(|fault| fault.line);
     if found > MAX_FAULTS {
-        faults.push(Fault::new("text", format_args!("{found} faults"), format_args!("none; {MAX_FAULTS} are shown")));
+        faults.push(Fault::new("text", format_args!("more than {MAX_FAULTS} faults"), "none"));
     }
     (rules, lines, faults)
 }
@@ -59,6 +59,9 @@ impl Reader<'_, '_> {
                     self.again(0..starts[0]);
                     for (place, node) in items.iter().enumerate() {
                         let found = self.found;
+                        if found > MAX_FAULTS {
+                            break;
+                        }
                         let (rule, rule_lines) = self.rule(node, place);
                         self.again(starts[place]..starts[place + 1]);
                         rules.rules.push(rule);

@@ -305,7 +305,7 @@ fn faults_stay_short_and_few_whatever_the_text() {
     let text = format!("{{\"rules\": [{}5]}}", "5,".repeat(4_999));
     let faults = faults(&text, Format::Json);
     assert_eq!(faults.len(), 1_001);
-    assert_eq!(faults[1_000].to_string(), "text: got 5000 faults; allowed: none; 1000 are shown");
+    assert_eq!(faults[1_000].to_string(), "text: got more than 1000 faults; allowed: none");
     let text = format!("rules = [] # {}", "x".repeat(MAX_BYTES));
     assert_eq!(shown(&text, Format::Toml), ["text: got 16777229 bytes; allowed: at most 16777216 bytes"]);
 }

@@ -2,21 +2,26 @@
 
 use super::node::{Document, Field, Mistake, Node, Source, Value};
 use ::toml::Spanned;
-use ::toml::de::{DeTable, DeValue};
+use ::toml::de::{DeTable, DeValue, Error};
 
 pub(super) fn parse<'t>(source: &Source<'t>) -> Result<Document<'t>, Mistake> {
-    let (root, errors) = DeTable::parse_recoverable(source.text);
     let mut duplicates = Vec::new();
-    for error in errors {
-        let span = error.span().unwrap_or_default();
-        if error.message() != "duplicate key" {
-            return Err((span.start, error.message().into()));
-        }
-        duplicates.push(span);
-    }
-    duplicates.sort_by_key(|span| span.start);
+    let root = DeTable::parse(source.text).or_else(|first| {
+        // What is written twice is no reason to stop, unless there is more that is wrong.
+        mistake(&first).map_or(Ok(()), Err)?;
+        let (root, errors) = DeTable::parse_recoverable(source.text);
+        errors.iter().find_map(mistake).map_or(Ok(()), Err)?;
+        duplicates.extend(errors.iter().filter_map(Error::span));
+        duplicates.sort_by_key(|span| span.start);
+        Ok(root)
+    })?;
     let span = root.span();
     Ok(Document { root: Node { span, value: map(root.into_inner()) }, duplicates })
+}
+
+/// What is wrong, if it isn't that a field is written twice.
+fn mistake(error: &Error) -> Option<Mistake> {
+    (error.message() != "duplicate key").then(|| (error.span().unwrap_or_default().start, error.message().into()))
 }
 
 fn map<'t>(table: DeTable<'t>) -> Value<'t> {
