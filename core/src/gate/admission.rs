@@ -7,8 +7,9 @@ use super::rule_set::{Found, Placed, RuleSet, Values};
 use crate::stats::Count;
 use crate::{NEVER_NS, Status};
 use smallvec::SmallVec;
+use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// What the rules at these places gave.
 pub(super) type Held = SmallVec<[(u32, Taken); 2]>;
@@ -96,7 +97,11 @@ impl<'a> Asked<'a> {
         for other in found.iter().copied().filter(|other| *other != place && *other < self.set.first_shadow) {
             let placed = self.set.rule(other);
             let standing = self.standing(other);
-            let outlasts = standing.retry_after_ns.unwrap_or(0) > refusal.retry_after_ns.unwrap_or(0);
+            let wait_ns = |retry_after_ns: Option<u64>| retry_after_ns.unwrap_or(0);
+            let outlasts = match wait_ns(standing.retry_after_ns).cmp(&wait_ns(refusal.retry_after_ns)) {
+                Ordering::Equal => other < refuser,
+                other => other.is_gt(),
+            };
             if standing.status != Status::Allowed && outlasts {
                 refusal = Refusal::new(placed, shown_key(self.set, placed, self.values), standing.status, standing);
                 refuser = other;
@@ -136,7 +141,7 @@ pub(super) fn phases<'f>(set: &RuleSet, found: &'f mut Found) -> (&'f [u32], &'f
     let shadow = found.partition_point(|place| *place < set.first_shadow);
     if waiting > 1 {
         // Who refused last will most likely refuse again.
-        found[..waiting].sort_by_key(|place| !set.rule(*place).refused_last.load(Ordering::Relaxed));
+        found[..waiting].sort_by_key(|place| !set.rule(*place).refused_last.load(Relaxed));
     }
     (&found[..waiting], &found[waiting..shadow], &found[shadow..])
 }
@@ -146,8 +151,8 @@ impl Placed {
     #[inline]
     fn note_refused(&self, refused: bool) {
         // Relaxed: a hint.
-        if self.refused_last.load(Ordering::Relaxed) != refused {
-            self.refused_last.store(refused, Ordering::Relaxed);
+        if self.refused_last.load(Relaxed) != refused {
+            self.refused_last.store(refused, Relaxed);
         }
     }
 }
