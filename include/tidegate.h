@@ -2487,6 +2487,53 @@ int32_t tidegate_gate_explain(const tidegate_gate *gate,
 
 
 /*
+ * Rules from a file that is watched
+ * =================================
+ *
+ * A gate can follow a file: edit it, and the rules change.
+ *
+ *     tidegate_watch *watch;
+ *     if (tidegate_gate_watch_file(gate, path, length, &watch, faults, sizeof faults) < 0) {
+ *         fprintf(stderr, "%s\n", faults);
+ *     }
+ *
+ * The library has a thread for each file that is watched. Rules that are elsewhere, such as in a database, are for a thread
+ * of the host's, which calls tidegate_gate_reload().
+ */
+
+/** A file that a gate follows. Belongs to the caller until tidegate_watch_free(). since 1 */
+typedef struct tidegate_watch tidegate_watch;
+
+/**
+ * Reads the rules of a file, as tidegate_gate_reload_file() does, and again whenever the file changes: in place, by a rename,
+ * or when one of the links to it leads elsewhere, as those of Kubernetes do. A change is seen at once where the file system
+ * tells of it, and within 30 s everywhere. If it is wrong then, that is told as an event, `reload_failed`, and the rules
+ * stay.
+ *
+ * The caller owns `*watch_out`, and gives it up with tidegate_watch_free(). The gate may be freed before; that ends the
+ * watch, too. In the child of a fork nothing is watched.
+ *
+ * Returns TIDEGATE_OK; TIDEGATE_ERROR_OPTION if the rules are not acceptable or the file can't be read: it is not watched
+ * then.
+ *
+ * since 1
+ */
+int32_t tidegate_gate_watch_file(const tidegate_gate *gate,
+                                 const char *path,
+                                 size_t length,
+                                 struct tidegate_watch **watch_out,
+                                 char *error,
+                                 size_t error_size);
+
+/**
+ * Follows the file no more: from here on the rules stay as they are. Waits for a change of rules that has begun. NULL is fine.
+ *
+ * since 1
+ */
+void tidegate_watch_free(struct tidegate_watch *watch);
+
+
+/*
  * Events of a gate
  * ================
  *

@@ -64,6 +64,7 @@ mod gate_events;
 mod gate_json;
 mod gate_refusal;
 mod gate_rules;
+mod gate_watch;
 mod key;
 mod key_quota;
 mod keyed_concurrency_limiter;

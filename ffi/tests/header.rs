@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// The files of `src/`, in the order of a manual.
-const CHAPTERS: [&str; 25] = [
+const CHAPTERS: [&str; 26] = [
     "status",
     "object",
     "rate_limiter",
@@ -29,6 +29,7 @@ const CHAPTERS: [&str; 25] = [
     "gate_refusal",
     "gate_entering",
     "gate_rules",
+    "gate_watch",
     "gate_events",
     "text",
     "clock",

@@ -62,6 +62,28 @@ static void a_panic_of_a_keyed_call_becomes_a_status_too(void) {
     tidegate_keyed_rate_limiter_free(rate);
 }
 
+static void a_panic_of_a_gate_becomes_a_status_and_the_gate_works_on(void) {
+    static const char rules[] = "[[rules]]\nname = 'all'\nquota = '5/h'\n", wrong[] = "rules: [{name: all, quota: test-panic}]";
+    tidegate_gate *gate = NULL, *none = NULL;
+    tidegate_entry *entry = NULL;
+    tidegate_text *text = NULL;
+    CHECK_EQUAL(tidegate_gate_parse(rules, strlen(rules), TIDEGATE_FORMAT_TOML, NULL, &gate, NULL, 0), TIDEGATE_OK);
+    CHECK_EQUAL(tidegate_gate_enter(gate, NULL, 0, PANIC_COST, 0, &entry, NULL), TIDEGATE_ERROR_PANIC);
+    CHECK_EQUAL(tidegate_gate_explain(gate, NULL, 0, PANIC_COST, &text), TIDEGATE_ERROR_PANIC);
+    CHECK_EQUAL(tidegate_gate_parse(wrong, strlen(wrong), TIDEGATE_FORMAT_YAML, NULL, &none, NULL, 0),
+                TIDEGATE_ERROR_PANIC);
+    CHECK_EQUAL(tidegate_gate_reload(gate, wrong, strlen(wrong), TIDEGATE_FORMAT_YAML, &text, error_text,
+                                     sizeof error_text),
+                TIDEGATE_ERROR_PANIC);
+    CHECK(entry == NULL && text == NULL && none == NULL);
+    CHECK(strncmp(error_text, "fault inside the library: ", strlen("fault inside the library: ")) == 0);
+    CHECK_EQUAL(tidegate_gate_enter(gate, NULL, 0, 5, 0, &entry, NULL), TIDEGATE_ALLOWED);
+    tidegate_entry_release(entry, 1);
+    CHECK_EQUAL(tidegate_gate_enter(gate, NULL, 0, 1, 0, &entry, NULL), TIDEGATE_DENIED);
+    CHECK_EQUAL(tidegate_gate_reload(gate, rules, strlen(rules), TIDEGATE_FORMAT_TOML, NULL, NULL, 0), TIDEGATE_OK);
+    tidegate_gate_free(gate);
+}
+
 static void a_panic_while_a_text_is_read_is_told_in_words(void) {
     tidegate_rate_limiter *limiter = NULL;
     CHECK_EQUAL(
@@ -97,6 +119,7 @@ static void a_panic_while_a_limiter_is_reconfigured_leaves_it_as_it_was(void) {
 int main(void) {
     RUN(a_panic_of_a_call_becomes_a_status_and_writes_no_output);
     RUN(a_panic_of_a_keyed_call_becomes_a_status_too);
+    RUN(a_panic_of_a_gate_becomes_a_status_and_the_gate_works_on);
     RUN(a_panic_while_a_text_is_read_is_told_in_words);
     RUN(a_panic_while_a_limiter_is_reconfigured_leaves_it_as_it_was);
     return finish();

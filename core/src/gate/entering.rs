@@ -206,7 +206,9 @@ impl Entering {
         let placed = asked.set.rule(place);
         let left = self.timeout.map(|timeout| timeout.saturating_sub(self.elapsed()));
         let Some(timeout) = patience_left(placed.patience, status, left) else {
-            return Some(self.refuse_asked(asked, place, status));
+            // Its time may have been over before it came to wait here.
+            let is_late = patience_left(placed.patience, status, self.timeout).is_some();
+            return Some(self.refuse_asked(asked, place, if is_late { Status::TimedOut } else { status }));
         };
         let mut joined = SmallVec::new();
         let key = placed.key(asked.values, &mut joined).to_vec();
