@@ -83,6 +83,13 @@ tidegate_quota *take_quotas(JNIEnv *env, jlongArray parts, size_t *count_out);
 /* Hands a decision to Java, in the order of Decision's constructor, if the call was none of a mistake; returns its status. */
 jint hand_over_decision(JNIEnv *env, int32_t status, const tidegate_decision *decision, jlongArray figures_out);
 
+/* Hands a reservation to Java, in the order of Reservation, if the call gave one; returns its status. */
+jint hand_over_reservation(JNIEnv *env, int32_t status, const tidegate_reservation *reservation,
+                           jlongArray figures_out);
+
+/* Reads a reservation from Java. */
+tidegate_reservation take_reservation(JNIEnv *env, jlongArray reserved);
+
 /* The order of the numbers that a permit is in Java: ConcurrencyLimiter. */
 enum { PERMIT_LIMITER_ID, PERMIT_COUNT, PERMIT_ACQUIRED_AT_NS, PERMIT_PROCESS, PERMIT_FIGURES };
 

@@ -133,6 +133,32 @@ static jint cancel(JNIEnv *env, jobject self, jlong address, jlong ticket) {
     return answer(tidegate_keyed_rate_limiter_cancel(at(address), (uint64_t)ticket));
 }
 
+static jint reserve(JNIEnv *env, jobject self, jlong address, jbyteArray name, jlong cost, jlong max_wait_ns,
+                    jlongArray figures_out) {
+    (void)self;
+    key key;
+    if (!take_key(env, name, &key)) {
+        return TIDEGATE_ERROR_MEMORY;
+    }
+    tidegate_reservation reservation;
+    int32_t status = tidegate_keyed_rate_limiter_reserve(at(address), key.data, key.size, (uint64_t)cost,
+                                                         (uint64_t)max_wait_ns, &reservation);
+    drop_key(env, name, &key);
+    return hand_over_reservation(env, status, &reservation, figures_out);
+}
+
+static jint cancel_reservation(JNIEnv *env, jobject self, jlong address, jbyteArray name, jlongArray reserved) {
+    (void)self;
+    key key;
+    if (!take_key(env, name, &key)) {
+        return answer(TIDEGATE_ERROR_MEMORY);
+    }
+    tidegate_reservation reservation = take_reservation(env, reserved);
+    int32_t status = tidegate_keyed_rate_limiter_cancel_reservation(at(address), key.data, key.size, &reservation);
+    drop_key(env, name, &key);
+    return answer(status);
+}
+
 static jint waiting(JNIEnv *env, jobject self, jlong address, jbyteArray name, jlongArray waiting_out) {
     (void)self;
     key key;
@@ -296,6 +322,8 @@ static const JNINativeMethod KEYED_RATE_LIMITER[] = {
     {"acquire0", "(J[BJJ)I", (void *)acquire},
     {"poll0", "(JJ[J)I", (void *)poll},
     {"cancel0", "(JJ)I", (void *)cancel},
+    {"reserve0", "(J[BJJ[J)I", (void *)reserve},
+    {"cancelReservation0", "(J[B[J)I", (void *)cancel_reservation},
     {"waiting0", "(J[B[J)I", (void *)waiting},
     {"decide0", "(J[BJ[J)I", (void *)decide},
     {"peek0", "(J[BJ[J)I", (void *)peek},

@@ -4,18 +4,6 @@
 
 #include <stdlib.h>
 
-/* The order of the numbers that a reservation is in Java: Reservation. */
-enum {
-    FIGURE_RESERVED_COST,
-    FIGURE_DUE_NS,
-    FIGURE_WAIT_NS,
-    FIGURE_BEFORE,
-    FIGURE_AFTER,
-    FIGURE_RESETS,
-    FIGURE_OF_LIMITER,
-    RESERVATION_FIGURES
-};
-
 static const tidegate_rate_limiter *at(jlong address) {
     return (const tidegate_rate_limiter *)(intptr_t)address;
 }
@@ -82,34 +70,12 @@ static jint reserve(JNIEnv *env, jobject self, jlong address, jlong cost, jlong 
     tidegate_reservation reservation;
     int32_t status =
         tidegate_rate_limiter_reserve(at(address), (uint64_t)cost, (uint64_t)max_wait_ns, &reservation);
-    if (status == TIDEGATE_ALLOWED) {
-        const jlong figures[RESERVATION_FIGURES] = {
-            [FIGURE_RESERVED_COST] = (jlong)reservation.cost,
-            [FIGURE_DUE_NS] = (jlong)reservation.due_ns,
-            [FIGURE_WAIT_NS] = (jlong)reservation.wait_ns,
-            [FIGURE_BEFORE] = (jlong)reservation.before,
-            [FIGURE_AFTER] = (jlong)reservation.after,
-            [FIGURE_RESETS] = (jlong)reservation.reset_count,
-            [FIGURE_OF_LIMITER] = (jlong)reservation.limiter_id,
-        };
-        (*env)->SetLongArrayRegion(env, figures_out, 0, RESERVATION_FIGURES, figures);
-    }
-    return status;
+    return hand_over_reservation(env, status, &reservation, figures_out);
 }
 
 static jint cancel_reservation(JNIEnv *env, jobject self, jlong address, jlongArray reserved) {
     (void)self;
-    jlong figures[RESERVATION_FIGURES];
-    (*env)->GetLongArrayRegion(env, reserved, 0, RESERVATION_FIGURES, figures);
-    tidegate_reservation reservation = {
-        .limiter_id = (uint64_t)figures[FIGURE_OF_LIMITER],
-        .cost = (uint64_t)figures[FIGURE_RESERVED_COST],
-        .due_ns = (uint64_t)figures[FIGURE_DUE_NS],
-        .wait_ns = (uint64_t)figures[FIGURE_WAIT_NS],
-        .before = (uint64_t)figures[FIGURE_BEFORE],
-        .after = (uint64_t)figures[FIGURE_AFTER],
-        .reset_count = (uint64_t)figures[FIGURE_RESETS],
-    };
+    tidegate_reservation reservation = take_reservation(env, reserved);
     return answer(tidegate_rate_limiter_cancel_reservation(at(address), &reservation));
 }
 

@@ -515,6 +515,16 @@ public final class KeyedRateLimiter extends KeyedRateWaiting {
     }
 
     @Override
+    int reserve(long address, byte[] key, long cost, long maxWaitNanos, long[] figures) {
+        return reserve0(address, key, cost, maxWaitNanos, figures);
+    }
+
+    @Override
+    int cancelReservation(long address, byte[] key, long[] figures) {
+        return cancelReservation0(address, key, figures);
+    }
+
+    @Override
     long waitingFor(long address, byte[] key) {
         long[] waiting = new long[1];
         Status.check(waiting0(address, key, waiting));
@@ -630,6 +640,10 @@ public final class KeyedRateLimiter extends KeyedRateWaiting {
 
     @Override
     native int cancel0(long address, long ticket);
+
+    private native int reserve0(long address, byte[] key, long cost, long maxWaitNanos, long[] figures);
+
+    private native int cancelReservation0(long address, byte[] key, long[] figures);
 
     private native int waiting0(long address, byte[] key, long[] waiting);
 

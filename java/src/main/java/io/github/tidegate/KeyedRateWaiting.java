@@ -3,7 +3,7 @@ package io.github.tidegate;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 
-/** How tokens of keys are waited for. */
+/** How tokens of keys are waited for, or reserved. */
 abstract sealed class KeyedRateWaiting extends QuotaLimiter permits KeyedRateLimiter {
     KeyedRateWaiting(long address, Clock clock) {
         super(address, clock);
@@ -123,5 +123,40 @@ abstract sealed class KeyedRateWaiting extends QuotaLimiter permits KeyedRateLim
     /** {@link #waiting(String)} for a key of bytes. */
     public final long waiting(byte[] key) {
         return waitingFor(address(), Keys.nonNull(key));
+    }
+
+    /** {@link #reserve(String, long, Duration)}, due whenever it is. */
+    public final Reservation reserve(String key, long cost) {
+        return reserve(key, cost, Decision.NEVER);
+    }
+
+    /**
+     * Charges {@code cost} tokens of a key now, to be used once they are due, if that is within {@code maxWait}: waiting for callers
+     * with a scheduler of their own. A reservation is not credited once its key was evicted.
+     *
+     * @param key any text
+     * @param cost 1 to {@link RateLimiter#MAX_COST} tokens
+     * @param maxWait zero: only what can be used at once; {@link Decision#NEVER}: whenever it is
+     * @return the tokens, with their time
+     * @throws TimedOutException if they would be due later, or somebody waits for the key
+     * @throws RefusedException if there is no room for another key
+     * @throws ExceedsCapacityException if they never can be had
+     * @throws UnsupportedOperationException if the limiter has several quotas, or one of another algorithm than {@link
+     *     Algorithm#GCRA}
+     * @throws ConfigException if an argument is outside of what is allowed
+     * @throws ClosedException if the limiter is closed
+     */
+    public final Reservation reserve(String key, long cost, Duration maxWait) {
+        return reserve(Keys.bytes(key), cost, maxWait);
+    }
+
+    /** {@link #reserve(String, long)} for a key of bytes. */
+    public final Reservation reserve(byte[] key, long cost) {
+        return reserve(key, cost, Decision.NEVER);
+    }
+
+    /** {@link #reserve(String, long, Duration)} for a key of bytes. */
+    public final Reservation reserve(byte[] key, long cost, Duration maxWait) {
+        return reserved(Keys.nonNull(key), cost, maxWait);
     }
 }

@@ -60,9 +60,28 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateWaiting,
         return line.future(code, request, value);
     }
 
-    /** What tokens that can't be had are thrown as. */
-    final RuntimeException failure(Status status, Request request) {
-        return line.failure(status, request, 0);
+    /** Charges tokens now, if they are due soon enough; or throws why not. */
+    final Reservation reserved(byte[] key, long cost, Duration maxWait) {
+        long maxWaitNanos = Nanos.unsigned("maxWait", maxWait);
+        long[] figures = new long[Reservation.FIGURES];
+        Status status = Status.of(reserve(address(), key, cost, maxWaitNanos, figures));
+        return switch (status) {
+            case ALLOWED -> new Reservation(this, key, figures);
+            case UNSUPPORTED ->
+                throw status.failure(Mistake.text("quota", Quota.text(current()), "to reserve: one quota, with gcra"));
+            default -> throw line.failure(status, new Request(key, cost, maxWaitNanos), 0);
+        };
+    }
+
+    /** Returns whether a reservation was credited. */
+    final boolean cancelReservation(byte[] key, long[] figures) {
+        long address = address();
+        int code = Waits.once(() -> cancelReservation(address, key, figures));
+        if (code == Status.TOO_LATE.code()) {
+            return false;
+        }
+        Status.check(code);
+        return true;
     }
 
     /**
@@ -213,6 +232,12 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateWaiting,
 
     /** Gives back what a wait was granted; returns a code for {@link Waits#once}. */
     abstract int giveBack(long address, byte[] key, long[] granted);
+
+    /** Charges tokens now, and writes which; returns the status's code. */
+    abstract int reserve(long address, byte[] key, long cost, long maxWaitNanos, long[] figures);
+
+    /** Gives them back; returns a code for {@link Waits#once}. */
+    abstract int cancelReservation(long address, byte[] key, long[] figures);
 
     abstract long waitingFor(long address, byte[] key);
 

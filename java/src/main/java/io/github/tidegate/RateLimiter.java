@@ -268,6 +268,16 @@ public final class RateLimiter extends RateWaiting {
     }
 
     @Override
+    int reserve(long address, byte[] key, long cost, long maxWaitNanos, long[] figures) {
+        return reserve0(address, cost, maxWaitNanos, figures);
+    }
+
+    @Override
+    int cancelReservation(long address, byte[] key, long[] figures) {
+        return cancelReservation0(address, figures);
+    }
+
+    @Override
     long waitingFor(long address, byte[] key) {
         long[] waiting = new long[1];
         Status.check(waiting0(address, waiting));
@@ -340,11 +350,9 @@ public final class RateLimiter extends RateWaiting {
 
     private native int waiting0(long address, long[] waiting);
 
-    @Override
-    native int reserve0(long address, long cost, long maxWaitNanos, long[] figures);
+    private native int reserve0(long address, long cost, long maxWaitNanos, long[] figures);
 
-    @Override
-    native int cancelReservation0(long address, long[] figures);
+    private native int cancelReservation0(long address, long[] figures);
 
     private native int decide0(long address, long cost, long[] figures);
 

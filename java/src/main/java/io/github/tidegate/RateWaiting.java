@@ -111,32 +111,6 @@ abstract sealed class RateWaiting extends QuotaLimiter permits RateLimiter {
      * @throws ClosedException if the limiter is closed
      */
     public final Reservation reserve(long cost, Duration maxWait) {
-        long maxWaitNanos = Nanos.unsigned("maxWait", maxWait);
-        long[] figures = new long[Reservation.FIGURES];
-        Status status = Status.of(reserve0(address(), cost, maxWaitNanos, figures));
-        return switch (status) {
-            case ALLOWED -> new Reservation(this, figures);
-            case TIMED_OUT, EXCEEDS_CAPACITY -> throw failure(status, new Request(null, cost, maxWaitNanos));
-            case UNSUPPORTED ->
-                throw status.failure(Mistake.text("quota", Quota.text(current()), "to reserve: one quota, with gcra"));
-            default -> {
-                status.admits("cost", cost);
-                throw status.failure("");
-            }
-        };
+        return reserved(null, cost, maxWait);
     }
-
-    /** Returns whether a reservation was credited. */
-    final boolean cancelReservation(long[] figures) {
-        int code = Waits.after(cancelReservation0(address(), figures));
-        if (code == Status.TOO_LATE.code()) {
-            return false;
-        }
-        Status.check(code);
-        return true;
-    }
-
-    abstract int reserve0(long address, long cost, long maxWaitNanos, long[] figures);
-
-    abstract int cancelReservation0(long address, long[] figures);
 }

@@ -5,7 +5,8 @@ import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 
 /**
  * Tokens that are charged already and may be used from a fixed time on, which nothing that others do moves: for callers with a
- * scheduler of their own. {@link RateLimiter#reserve(long, Duration)} makes them.
+ * scheduler of their own. {@link RateLimiter#reserve(long, Duration)} and {@link KeyedRateLimiter#reserve(String, long, Duration)}
+ * make them.
  *
  * <pre>{@code
  * Reservation reservation = limiter.reserve(1, Duration.ofSeconds(2));
@@ -14,7 +15,7 @@ import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
  */
 public final class Reservation {
     /** How many numbers one is across the native border. */
-    static final int FIGURES = 7;
+    static final int FIGURES = 8;
 
     private static final int COST = 0;
     private static final int DUE = 1;
@@ -23,13 +24,17 @@ public final class Reservation {
     private static final AtomicIntegerFieldUpdater<Reservation> CANCELLED =
             AtomicIntegerFieldUpdater.newUpdater(Reservation.class, "cancelled");
 
-    private final RateWaiting limiter;
+    private final QuotaLimiter limiter;
+    /** Null if the limiter has none. */
+    private final byte[] key;
+
     private final long[] figures;
     /** 1 once it was. */
     private volatile int cancelled;
 
-    Reservation(RateWaiting limiter, long[] figures) {
+    Reservation(QuotaLimiter limiter, byte[] key, long[] figures) {
         this.limiter = limiter;
+        this.key = key == null ? null : key.clone();
         this.figures = figures;
     }
 
@@ -66,7 +71,7 @@ public final class Reservation {
                     Mistake.text("reservation", "one that was cancelled before", "a reservation, once"));
         }
         try {
-            return limiter.cancelReservation(figures);
+            return limiter.cancelReservation(key, figures);
         } catch (Throwable failure) {
             cancelled = 0;
             throw failure;

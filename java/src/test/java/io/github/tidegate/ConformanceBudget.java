@@ -13,6 +13,16 @@ import java.util.concurrent.CompletableFuture;
 final class ConformanceBudget {
     /** A key of a script; as a text, where it is one, so that both kinds are given. */
     record Key(byte[] bytes, String text) {
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Key key && Arrays.equals(bytes, key.bytes);
+        }
+
+        @Override
+        public int hashCode() {
+            return Arrays.hashCode(bytes);
+        }
+
         /** Reads percent-encoded bytes. */
         static Key of(String encoded) {
             String decoded = URLDecoder.decode(encoded.replace("+", "%2B"), StandardCharsets.ISO_8859_1);
@@ -55,6 +65,14 @@ final class ConformanceBudget {
             return key == null
                     ? plain.peek(cost)
                     : key.text != null ? keyed.peek(key.text, cost) : keyed.peek(key.bytes, cost);
+        }
+
+        Reservation reserve(long cost, Duration maxWait) {
+            return key == null
+                    ? plain.reserve(cost, maxWait)
+                    : key.text != null
+                            ? keyed.reserve(key.text, cost, maxWait)
+                            : keyed.reserve(key.bytes, cost, maxWait);
         }
 
         void refund(Decision decision) {

@@ -139,10 +139,10 @@ public final class ConformanceDriver {
                     return "ok " + waiting(words[1]);
                 }
                 case "reserve" -> {
-                    return waits.reserve(known(rates, words[1]), options);
+                    return waits.reserve(tokens(words[1], options), options);
                 }
                 case "unreserve" -> {
-                    return waits.unreserve(known(rates, words[1]), words[2]);
+                    return waits.unreserve(tokens(words[1], options), words[2]);
                 }
                 case "quota" -> tokens(words[1], options).setQuota(quotas(words, 3));
                 case "clear" -> tokens(words[1], options).clearQuota();

@@ -20,7 +20,7 @@ final class ConformanceWaits {
     /** Where a wait's permit is kept under the wait's name. */
     private final BiConsumer<String, Permit> keep;
 
-    private record Reserved(Reservation reservation, RateLimiter by) {}
+    private record Reserved(Reservation reservation, ConformanceBudget.Tokens by) {}
 
     ConformanceWaits(BiConsumer<String, Permit> keep) {
         this.keep = keep;
@@ -72,7 +72,7 @@ final class ConformanceWaits {
         }
     }
 
-    String reserve(RateLimiter limiter, Map<String, String> options) {
+    String reserve(ConformanceBudget.Tokens limiter, Map<String, String> options) {
         try {
             Reservation reservation =
                     limiter.reserve(Long.parseLong(options.getOrDefault("cost", "1")), duration(options, "max_wait"));
@@ -80,16 +80,16 @@ final class ConformanceWaits {
                 reservations.put(options.get("as"), new Reserved(reservation, limiter));
             }
             return "granted wait=" + reservation.delayNanos();
-        } catch (TimedOutException | ExceedsCapacityException refused) {
+        } catch (TimedOutException | RefusedException refused) {
             return refused.status().toString();
         }
     }
 
-    String unreserve(RateLimiter limiter, String id) {
+    String unreserve(ConformanceBudget.Tokens limiter, String id) {
         Reserved reserved = Optional.ofNullable(reservations.remove(id)).orElseThrow();
-        if (reserved.by != limiter) {
+        if (!reserved.by.equals(limiter)) {
             // In Java it knows its own.
-            throw Mistake.of("reservation", "one of another limiter", "one of this");
+            throw Mistake.of("reservation", "one of another limiter or key", "one of this");
         }
         return reserved.reservation.cancel() ? "credited" : "not_credited";
     }

@@ -27,7 +27,7 @@ class ForkedJvmTest {
     private static final String EVERYTHING = "ManualClock(2000000000 ns) true 5 [6/s, 60/min] 2 4 2 2\n1 true\n"
             + "true 1 2\ntrue true true 1\n"
             + "true true true 0 KeyedRateLimiter(6/s; 60/min, 10 keys) 2 4 KeyedConcurrencyLimiter(4 each, 100000 keys) 2 2 [DeniedKey(bob, 1)]\n1\n"
-            + "1 2\ntrue true true 1\n";
+            + "true 1 2\ntrue true true 1\n";
 
     /** The JDK that runs this test, and all from 17 on that a Linux distribution has laid beside it. */
     static Stream<Path> jdks() throws IOException {
@@ -140,7 +140,7 @@ class ForkedJvmTest {
         Path library = Project.ROOT.resolve("build/test-panic/java/libtidegate_jni.so");
         assertTrue(Files.exists(library), library + " is missing: make build-test-panic");
         Jvm.Result result = Jvm.run("-Dtidegate.library.path=" + library, "io.github.tidegate.Probe", "panic");
-        assertEquals("panic\n".repeat(24) + "true true true true\n", result.out());
+        assertEquals("panic\n".repeat(25) + "true true true true\n", result.out());
         assertEquals(0, result.exitCode(), result.err());
         assertTrue(result.jniClean(), result.err());
     }

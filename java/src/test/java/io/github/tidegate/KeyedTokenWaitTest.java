@@ -29,7 +29,7 @@ class KeyedTokenWaitTest extends TokenWaitContract {
 
     @Test
     void whatIsThereIsTakenAtOnce() throws Exception {
-        KeyedRateLimiter limiter = keyed("14/s");
+        KeyedRateLimiter limiter = keyed("18/s");
         limiter.acquire("ann");
         limiter.acquire("ann", 1);
         limiter.acquire("ann", Duration.ZERO);
@@ -44,9 +44,26 @@ class KeyedTokenWaitTest extends TokenWaitContract {
         limiter.acquireAsync(ANN).get();
         limiter.acquireAsync(ANN, SECOND).get();
         limiter.acquireAsync(ANN, 1, SECOND).get();
+        assertEquals(0, limiter.reserve("ann", 1).delayNanos());
+        assertEquals(0, limiter.reserve("ann", 1, SECOND).delayNanos());
+        assertEquals(0, limiter.reserve(ANN, 1).delayNanos());
+        assertEquals(0, limiter.reserve(ANN, 1, SECOND).delayNanos());
         assertEquals(0, limiter.peek("ann").remaining());
-        assertEquals(14, limiter.peek("bob").remaining());
-        assertEquals(14, limiter.stats().allowed());
+        assertEquals(18, limiter.peek("bob").remaining());
+        assertEquals(18, limiter.stats().allowed());
+    }
+
+    @Test
+    void aReservationKnowsItsKeyWhateverBecameOfTheBytesThatNamedIt() {
+        KeyedRateLimiter limiter = keyed("1/s");
+        assertEquals(Duration.ZERO, limiter.reserve("bob", 1).delay());
+        byte[] key = ANN.clone();
+        assertEquals(Duration.ZERO, limiter.reserve(key, 1).delay());
+        Reservation later = limiter.reserve(key, 1);
+        assertEquals(SECOND, later.delay());
+        key[0] = 'b';
+        assertTrue(later.cancel());
+        assertEquals(SECOND, limiter.reserve(ANN, 1).delay());
     }
 
     @Test
@@ -101,6 +118,10 @@ class KeyedTokenWaitTest extends TokenWaitContract {
         RefusedException full = assertThrows(RefusedException.class, () -> limiter.acquire("new"));
         assertEquals(Status.KEYS_FULL, full.status());
         assertEquals("keys_full after PT0S: limit 1, 0 in flight, 0 waiting", full.getMessage());
+        assertEquals(
+                Status.KEYS_FULL,
+                assertThrows(RefusedException.class, () -> limiter.reserve("new", 1))
+                        .status());
         Waiting.failure(RefusedException.class, limiter.acquireAsync("new"));
         CompletableFuture<Void> waiting = limiter.acquireAsync("key 0");
         clock.advance(Duration.ofHours(1));
@@ -141,6 +162,8 @@ class KeyedTokenWaitTest extends TokenWaitContract {
                 number -> limiter.acquire(bytes, SECOND),
                 number -> limiter.acquireAsync(text),
                 number -> limiter.acquireAsync(bytes),
+                number -> limiter.reserve(text, 1),
+                number -> limiter.reserve(bytes, 1),
                 number -> limiter.waiting(text),
                 number -> limiter.waiting(bytes))) {
             assertEquals(

@@ -138,6 +138,7 @@ final class Probe {
         KeyedRateLimiter rate =
                 KeyedRateLimiter.builder("1/s").maxWaiters(9).clock(clock).build();
         rate.acquire("ann");
+        boolean credited = rate.reserve("ann", 1).cancel();
         CompletableFuture<Void> tokens = rate.acquireAsync("ann");
         CompletableFuture<Void> left = rate.acquireAsync("ann");
         left.cancel(true);
@@ -146,7 +147,7 @@ final class Probe {
         Permit permit = concurrency.acquire("ann");
         CompletableFuture<Permit> permits = concurrency.acquireAsync("ann");
         CompletableFuture<Permit> late = concurrency.acquireAsync("ann", Duration.ofSeconds(1));
-        System.out.println(rate.waiting("ann") + " " + concurrency.waiting("ann"));
+        System.out.println(credited + " " + rate.waiting("ann") + " " + concurrency.waiting("ann"));
         clock.advance(Duration.ofSeconds(1));
         permit.release();
         permits.get().release();
@@ -186,6 +187,7 @@ final class Probe {
             () -> keyedRate.peek("ann", trigger),
             () -> keyedRate.run("ann", trigger, () -> System.out.println("ran")),
             () -> keyedRate.acquireAsync("ann", trigger, Duration.ZERO),
+            () -> keyedRate.reserve("ann", trigger),
             () -> keyedConcurrency.acquireAsync("ann", trigger, Duration.ZERO),
             () -> keyedConcurrency.tryAcquire("ann", trigger),
             () -> keyedConcurrency.run("ann", trigger, () -> System.out.println("ran")),

@@ -12,6 +12,8 @@ interface Spending {
 
     CompletableFuture<Void> acquireAsync(long cost, Duration timeout);
 
+    Reservation reserve(long cost, Duration maxWait);
+
     boolean tryAcquire();
 
     Decision decide(long cost);
@@ -34,6 +36,10 @@ interface Spending {
 
     default CompletableFuture<Void> acquireAsync() {
         return acquireAsync(1, Decision.NEVER);
+    }
+
+    default Reservation reserve(long cost) {
+        return reserve(cost, Decision.NEVER);
     }
 
     default void reconfigure(String quotas) {
@@ -66,6 +72,11 @@ interface Spending {
         @Override
         public CompletableFuture<Void> acquireAsync(long cost, Duration timeout) {
             return limiter.acquireAsync(cost, timeout);
+        }
+
+        @Override
+        public Reservation reserve(long cost, Duration maxWait) {
+            return limiter.reserve(cost, maxWait);
         }
 
         @Override
@@ -108,6 +119,11 @@ interface Spending {
         @Override
         public CompletableFuture<Void> acquireAsync(long cost, Duration timeout) {
             return limiter.acquireAsync(bytes, cost, timeout);
+        }
+
+        @Override
+        public Reservation reserve(long cost, Duration maxWait) {
+            return limiter.reserve(text, cost, maxWait);
         }
 
         @Override
