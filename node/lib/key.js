@@ -5,8 +5,6 @@ const { options: checked, whole } = require('./arguments.js');
 const { attempt, misconfigured, wrongType } = require('./errors.js');
 const native = require('./native.js');
 
-/** In bytes, or UTF-16 units. */
-const MOST_TOGETHER = 2 ** 20;
 /** Room for most keys that are made. */
 const scratch = Buffer.alloc(256);
 const ALLOWED = 'a string or a Uint8Array, not over a SharedArrayBuffer';
@@ -44,39 +42,6 @@ function allKeyed(name, values) {
   return keys;
 }
 
-/**
- * Keys as the native library takes many: all in one string, and their lengths. Undefined if not all are strings, or together
- * they are so long that this would only cost memory.
- */
-function joinedStrings(keys) {
-  const lengths = new Uint32Array(keys.length);
-  let all = ''; // Faster than join().
-  for (let index = 0; index < lengths.length; index++) {
-    const key = keys[index];
-    if (typeof key !== 'string') return undefined;
-    lengths[index] = key.length;
-    all += key;
-    if (all.length > MOST_TOGETHER) return undefined;
-  }
-  return { all, lengths };
-}
-
-/** The same for keys that are all bytes. */
-function joinedBytes(keys) {
-  const lengths = new Uint32Array(keys.length);
-  let total = 0;
-  for (let index = 0; index < keys.length; index++) {
-    const key = keys[index];
-    if (typeof key === 'string') return undefined;
-    lengths[index] = key.length;
-    total += key.length;
-    if (total > MOST_TOGETHER) return undefined;
-  }
-  const all = new Uint8Array(total);
-  for (let index = 0, end = 0; index < keys.length; end += lengths[index++]) all.set(keys[index], end);
-  return { all, lengths };
-}
-
 /** The option `key` of what is guarded: a key, or a function that makes one of what the guarded function is called with. */
 function keyMaker(value) {
   if (typeof value === 'function') return value;
@@ -112,4 +77,4 @@ function ipKey(address, options = {}) {
   return key(prefix);
 }
 
-module.exports = { keyed, ownKey, wrongKeyOr, allKeyed, joinedStrings, joinedBytes, keyMaker, keyOf, ipKey };
+module.exports = { keyed, ownKey, wrongKeyOr, allKeyed, keyMaker, keyOf, ipKey };

@@ -11,11 +11,12 @@ const {
   whole,
   wrongCount,
 } = require('./arguments.js');
+const { inOneCall, joinedBytes, joinedStrings } = require('./batch.js');
 const { clockHandle } = require('./clock.js');
 const { decided, figures, useGrant } = require('./decision.js');
 const { Entrance } = require('./entrance.js');
 const { attempt, fromNative, misconfigured, spent, wrongType } = require('./errors.js');
-const { allKeyed, joinedBytes, joinedStrings, keyed, ownKey, wrongKeyOr } = require('./key.js');
+const { allKeyed, keyed, ownKey, wrongKeyOr } = require('./key.js');
 const native = require('./native.js');
 const { printsAsText } = require('./printing.js');
 const { Quota, quotasOf } = require('./quota.js');
@@ -77,11 +78,12 @@ class KeyedRateLimiter {
 
   tryAcquireMany(keys, cost = 1) {
     if (!Array.isArray(keys)) throw wrongType('keys', keys, 'an array of keys');
-    const strings = joinedStrings(keys);
-    if (strings !== undefined) return this.#tryAcquireJoined(strings, cost);
+    const ask = (all, lengths, number) => this.#tryAcquireJoined(all, lengths, number, cost);
+    const strings = inOneCall(keys, joinedStrings, ask);
+    if (strings !== undefined) return strings;
     const own = allKeyed('keys', keys);
-    const bytes = joinedBytes(own);
-    if (bytes !== undefined) return this.#tryAcquireJoined(bytes, cost);
+    const bytes = inOneCall(own, joinedBytes, ask);
+    if (bytes !== undefined) return bytes;
     count('cost', cost);
     return own.map((key) => this.tryAcquire(key, cost));
   }
@@ -196,15 +198,12 @@ class KeyedRateLimiter {
     throw rateRefusal(decision, cost, this.#spending.mayDiffer ? undefined : this.#quotas[decision.quota]);
   }
 
-  #tryAcquireJoined({ all, lengths }, cost) {
+  #tryAcquireJoined(all, lengths, number, cost) {
     try {
-      keyedRateTryAcquireMany(this.#handle, all, lengths.buffer, cost);
+      return keyedRateTryAcquireMany(this.#handle, all, lengths, number, cost);
     } catch (error) {
       throw fromNative(error, () => wrongCount('cost', cost));
     }
-    const allowed = new Array(lengths.length);
-    for (let index = 0; index < lengths.length; index++) allowed[index] = lengths[index] === 1;
-    return allowed;
   }
 
   toString() {

@@ -5,7 +5,7 @@
 //! function it calls.
 
 use crate::handle::Handle;
-use crate::key::{self, KeyBuffer, Keys};
+use crate::key::{self, KeyBuffer, KeysBuffer, Length};
 use napi::bindgen_prelude::{Env, Object, panic_to_error};
 use napi::{JsValue, Result, Status, check_status, sys};
 use std::ffi::CStr;
@@ -161,15 +161,21 @@ impl Call {
         unsafe { key::read(self.env, self.arguments[index], buffer) }.ok_or(Fault::Argument)
     }
 
-    /// Many keys together, with their lengths in an ArrayBuffer of 32-bit integers.
-    pub(crate) fn keys(&self, together: usize, lengths: usize) -> std::result::Result<Keys<'_>, Fault> {
-        // SAFETY: nothing else reads or writes the lengths until they were used.
-        let lengths = unsafe { self.buffer(lengths) }?.chunks_exact(4).map(|length| match *length {
-            [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]) as usize,
-            _ => unreachable!("chunks of four"),
-        });
+    /// The bytes of `count` keys, one behind the other, and their lengths, which are in an ArrayBuffer of 32-bit integers and may be
+    /// written over.
+    pub(crate) fn keys<'a>(
+        &'a self,
+        together: usize,
+        lengths: usize,
+        count: usize,
+        buffer: &'a mut KeysBuffer,
+    ) -> std::result::Result<(&'a [u8], &'a mut [Length]), Fault> {
+        // SAFETY: nothing else reads or writes the lengths while this call is under way.
+        let (lengths, _) = unsafe { self.buffer(lengths) }?.as_chunks_mut();
+        let lengths = lengths.get_mut(..count).ok_or(Fault::Argument)?;
         // SAFETY: as in `key`.
-        unsafe { key::read_together(self.env, self.arguments[together], lengths) }.ok_or(Fault::Argument)
+        let bytes = unsafe { key::read_together(self.env, self.arguments[together], lengths, buffer) };
+        Ok((bytes.ok_or(Fault::Argument)?, lengths))
     }
 
     /// A BigInt of at most two words, the least significant first.

@@ -4,8 +4,7 @@ use crate::mistake;
 use napi::bindgen_prelude::{BufferSlice, FromNapiValue};
 use napi::{Error, Result, Status, sys};
 use napi_derive::napi;
-use std::borrow::Cow;
-use std::mem::{self, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
 /// Room for a string with the NUL that Node puts behind it.
@@ -127,31 +126,31 @@ unsafe fn bytes_of<'a>(env: sys::napi_env, value: sys::napi_value) -> Option<&'a
     Some(if length == 0 { &[] } else { unsafe { slice::from_raw_parts(data.cast::<u8>(), length) } })
 }
 
-/// Many keys, one behind the other. To fetch each from an array would cost more than to decide on it.
-pub(crate) struct Keys<'a> {
-    bytes: Cow<'a, [u8]>,
-    ends: Vec<usize>,
+/// Room for the bytes of as many keys as are mostly asked for at once.
+const ROOM_TOGETHER: usize = 8192;
+
+/// Where the bytes of many keys are if they had to be made from a string.
+pub(crate) struct KeysBuffer {
+    stack: [MaybeUninit<u8>; ROOM_TOGETHER],
+    heap: Vec<u8>,
 }
 
-impl<'a> Keys<'a> {
-    fn new(bytes: Cow<'a, [u8]>, lengths: impl Iterator<Item = usize>) -> Option<Self> {
-        let ends: Vec<usize> = lengths
-            .scan(0, |end, length| {
-                *end += length;
-                Some(*end)
-            })
-            .collect();
-        (ends.last().copied().unwrap_or(0) == bytes.len()).then_some(Self { bytes, ends })
-    }
-
-    pub(crate) fn slices(&self) -> Vec<&[u8]> {
-        let mut start = 0;
-        self.ends.iter().map(|&end| &self.bytes[mem::replace(&mut start, end)..end]).collect()
+impl KeysBuffer {
+    pub(crate) fn new() -> Self {
+        Self { stack: [MaybeUninit::uninit(); ROOM_TOGETHER], heap: Vec::new() }
     }
 }
 
-/// The keys of which one string holds all, with their lengths in UTF-16 units; or one Uint8Array, with those in bytes. `None`
-/// if it is neither, or the lengths don't add up to its own.
+/// The length of one of many keys.
+pub(crate) type Length = [u8; 4];
+
+pub(crate) fn length_of(length: Length) -> usize {
+    u32::from_ne_bytes(length) as usize
+}
+
+/// The bytes of many keys, one behind the other: to fetch each from an array would cost more than to decide on it. They come as one
+/// string, with their lengths in UTF-16 units, which become those in bytes; or as one Uint8Array. `None` if it is neither, or the
+/// lengths don't add up to its own.
 ///
 /// # Safety
 ///
@@ -159,34 +158,42 @@ impl<'a> Keys<'a> {
 pub(crate) unsafe fn read_together<'a>(
     env: sys::napi_env,
     value: sys::napi_value,
-    lengths: impl Iterator<Item = usize> + Clone,
-) -> Option<Keys<'a>> {
-    let total = lengths.clone().sum::<usize>();
-    let (mut bytes, mut written) = (Vec::<u8>::with_capacity(total + 1), 0);
+    lengths: &mut [Length],
+    buffer: &'a mut KeysBuffer,
+) -> Option<&'a [u8]> {
+    let total = lengths.iter().map(|length| length_of(*length)).sum::<usize>();
+    let room = if total < ROOM_TOGETHER {
+        &mut buffer.stack[..]
+    } else {
+        buffer.heap.reserve(total + 1);
+        buffer.heap.spare_capacity_mut()
+    };
+    let mut written = 0;
     // SAFETY: `env` and `value` are valid, says the caller; there is as much room as is said.
     let status =
-        unsafe { sys::napi_get_value_string_utf8(env, value, bytes.as_mut_ptr().cast(), total + 1, &raw mut written) };
+        unsafe { sys::napi_get_value_string_utf8(env, value, room.as_mut_ptr().cast(), total + 1, &raw mut written) };
     if status != sys::Status::napi_ok {
         // SAFETY: as the caller says.
-        return Keys::new(Cow::Borrowed(unsafe { bytes_of(env, value) }?), lengths);
+        return unsafe { bytes_of(env, value) }.filter(|bytes| bytes.len() == total);
     }
     // SAFETY: Node has written so many bytes.
-    unsafe { bytes.set_len(written) };
-    if written == total && bytes.is_ascii() {
-        return Keys::new(Cow::Owned(bytes), lengths);
+    let text = unsafe { slice::from_raw_parts(room.as_ptr().cast::<u8>(), written) };
+    if written == total && text.is_ascii() {
+        return Some(text);
     }
     // SAFETY: as the caller says, and it is a string.
     let units = unsafe { units_of(env, value) }?;
-    bytes.clear();
-    let (mut rest, mut ends) = (&*units, Vec::new());
+    // Each on its own: halves of a pair that two keys bear stay lone.
+    let mut rest = &*units;
+    buffer.heap.clear();
     for length in lengths {
-        // Each on its own: halves of a pair that two keys bear stay lone.
-        let (key, behind) = rest.split_at_checked(length)?;
-        append(&mut bytes, key);
-        ends.push(bytes.len());
+        let (key, behind) = rest.split_at_checked(length_of(*length))?;
+        let before = buffer.heap.len();
+        append(&mut buffer.heap, key);
+        *length = u32::try_from(buffer.heap.len() - before).ok()?.to_ne_bytes();
         rest = behind;
     }
-    rest.is_empty().then_some(Keys { bytes: Cow::Owned(bytes), ends })
+    rest.is_empty().then_some(&buffer.heap)
 }
 
 /// A key as an argument of what is called now and then.

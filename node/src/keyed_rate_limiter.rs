@@ -2,7 +2,7 @@
 
 use crate::function::{Answer, Call, Fault, Method};
 use crate::handle::Handle;
-use crate::key::{Key, KeyBuffer};
+use crate::key::{Key, KeyBuffer, KeysBuffer, length_of};
 use crate::mistake;
 use crate::quota::read;
 use crate::rate_limiter::{figures, grant_words};
@@ -193,22 +193,39 @@ impl Method for Acquire {
     }
 }
 
-/// (limiter, keys together, their lengths, cost); instead of each length, 1 is written if the key was allowed, else 0
+/// (limiter, keys together, their lengths, how many they are, cost) -> how many were allowed. Instead of each length, 1 is written if
+/// the key was allowed, else 0.
 pub(crate) struct TryAcquireMany;
+
+/// How many keys are handed to the core at once: so that nothing need be allocated.
+const AT_ONCE: usize = 64;
 
 impl Method for TryAcquireMany {
     type On = Arc<KeyedRateLimiter>;
     const NAME: &'static CStr = c"keyedRateTryAcquireMany";
-    const ARGUMENTS: usize = 4;
+    const ARGUMENTS: usize = 5;
 
     fn call(limiter: &Arc<KeyedRateLimiter>, call: &Call) -> Answer {
-        let keys = call.keys(1, 2)?;
-        let keys = keys.slices();
-        let mut statuses = vec![Status::Denied; keys.len()];
-        limiter.try_acquire_many(&keys, call.whole(3)?, &mut statuses).map_err(|_| Fault::Argument)?;
-        let allowed: Vec<u32> = statuses.iter().map(|status| u32::from(*status == Status::Allowed)).collect();
-        call.write(2, &allowed)?;
-        Call::return_undefined()
+        let (count, cost) = (call.whole(3)? as usize, call.whole(4)?);
+        let mut buffer = KeysBuffer::new();
+        let (mut bytes, lengths) = call.keys(1, 2, count, &mut buffer)?;
+        // That of no keys is looked at, too.
+        limiter.try_acquire_many::<&[u8]>(&[], cost, &mut []).map_err(|_| Fault::Argument)?;
+        let mut total: u32 = 0;
+        for lengths in lengths.chunks_mut(AT_ONCE) {
+            let (mut keys, mut statuses) = ([&[][..]; AT_ONCE], [Status::Denied; AT_ONCE]);
+            for (key, length) in keys.iter_mut().zip(&*lengths) {
+                (*key, bytes) = bytes.split_at_checked(length_of(*length)).ok_or(Fault::Argument)?;
+            }
+            let (keys, statuses) = (&keys[..lengths.len()], &mut statuses[..lengths.len()]);
+            limiter.try_acquire_many(keys, cost, statuses).map_err(|_| Fault::Argument)?;
+            for (length, status) in lengths.iter_mut().zip(statuses) {
+                let allowed = u32::from(*status == Status::Allowed);
+                total += allowed;
+                *length = allowed.to_ne_bytes();
+            }
+        }
+        call.return_number(f64::from(total))
     }
 }
 

@@ -280,6 +280,40 @@ describe('tryAcquireMany', () => {
     );
   });
 
+  test('takes any number of keys, and each answer is an array of its own', () => {
+    for (const number of [1, 63, 64, 65, 1024, 1025, 3000]) {
+      const { limiter } = limiterAt('2/h', { maxKeys: 10_000 });
+      for (const wide of ['', 'é']) {
+        const keys = Array.from({ length: number }, (_, i) => `a key of some length ${i}${wide}`);
+        const first = limiter.tryAcquireMany(keys);
+        assert.deepEqual(first, Array(number).fill(true));
+        first.fill(5);
+        limiter.tryAcquire(keys[number - 1]);
+        const second = limiter.tryAcquireMany(keys);
+        assert.deepEqual([second.length, second.lastIndexOf(true), second.at(-1)], [number, number - 2, false]);
+        assert.deepEqual(limiter.tryAcquireMany(keys), Array(number).fill(false));
+      }
+    }
+  });
+
+  test('an array whose getters ask for more is answered as any', () => {
+    const { limiter } = limiterAt('1/h');
+    const keys = ['a', 'bb', 'ccc'];
+    const inner = [];
+    Object.defineProperty(keys, 1, {
+      get: () => {
+        inner.push(limiter.tryAcquireMany(['x', 'a', 'long', 'ccc']));
+        return 'bb';
+      },
+    });
+    assert.deepEqual(limiter.tryAcquireMany(keys), [false, true, false]);
+    assert.deepEqual(inner, [[true, true, true, true]]);
+    const failing = ['a', 'b'];
+    Object.defineProperty(failing, 0, { get: () => assert.fail('of the array') });
+    assert.throws(() => limiter.tryAcquireMany(failing), { message: 'of the array' });
+    assert.deepEqual(limiter.tryAcquireMany(['d', 'e']), [true, true]);
+  });
+
   test('a mistake is named, and nothing is spent', () => {
     const { limiter } = limiterAt('1/h');
     const holed = ['a', 'b'];
