@@ -208,7 +208,7 @@ DRIVER_python := $(VENV)/bin/python python/tests/conformance_driver.py
 DRIVER_node   := node node/test/conformance-driver.cjs
 DRIVER_java   := java -cp java/target/classes:java/target/test-classes io.github.tidegate.ConformanceDriver
 # Whose driver reserves tokens of keys, too; run.py fails if one that does isn't named here.
-KEYED_RESERVATIONS := rust c cpp node java
+KEYED_RESERVATIONS := rust c cpp python node java
 test-conformance: $(if $(call has,rust),examples) $(BUILD_STAGES)
 	$(PYTHON) -m unittest discover -s tests/conformance
 	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))') \

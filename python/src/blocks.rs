@@ -10,6 +10,7 @@
 //! than blocks that didn't release theirs, and when all blocks have ended none is out.
 
 use crate::permit::Permit;
+use crate::ready;
 use pyo3::ffi;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -26,8 +27,8 @@ pub struct Blocks(UnsafeCell<Entered>);
 struct Entered {
     /// Those that were entered and not yet left, in the order of entry.
     blocks: Vec<Block>,
-    /// A permit that a block gave back and nobody else has: it serves the next one, which is spared making and freeing it.
-    spare: Option<Py<Permit>>,
+    /// What a block gave back and nobody else has: it serves the next one, which is spared making and freeing it.
+    spare: Option<Held>,
 }
 
 // SAFETY: `Entered` is reached through `with` and `traverse` alone, which see to it that nobody else does meanwhile.
@@ -37,11 +38,27 @@ struct Block {
     /// Keeps the frame, so that no later one can have its address.
     frame: Option<Py<PyAny>>,
     thread: usize,
+    held: Held,
+}
+
+struct Held {
     permit: Py<Permit>,
+    /// Gives the permit to `async with`; made for the first that it serves.
+    ready: Option<Py<PyAny>>,
+}
+
+impl Held {
+    /// Whether the permit may be lent again, since nobody can know of it.
+    fn is_spare(&self, py: Python<'_>) -> bool {
+        let references = self.ready.as_ref().map_or(Some(0), |ready| ready::references(ready.bind(py)));
+        // SAFETY: attached, and the object is ours.
+        let all = unsafe { ffi::Py_REFCNT(self.permit.as_ptr()) };
+        self.permit.get().is_released() && references.is_some_and(|references| all == 1 + references)
+    }
 }
 
 impl Blocks {
-    /// Begins a block of a statement in `frame`, by what was taken for it.
+    /// Begins a block of a statement in `frame`, by what was taken for it; gives the permit.
     pub fn enter<'py>(
         &self,
         owner: &Bound<'py, PyAny>,
@@ -49,41 +66,67 @@ impl Blocks {
         limiter: &Arc<ConcurrencyLimiter>,
         raw: RawPermit,
     ) -> PyResult<Bound<'py, Permit>> {
-        let py = owner.py();
-        let permit = match self.with(owner, |entered| entered.spare.take()) {
-            Some(spare) => {
-                spare.get().lend_again(raw);
-                spare.into_bound(py)
-            }
-            None => Bound::new(py, Permit::new(limiter, raw))?,
-        };
-        self.enter_with(owner, frame, permit.clone().unbind());
+        let held = self.lend(owner, limiter, raw)?;
+        let permit = held.permit.bind(owner.py()).clone();
+        self.begin(owner, frame, held);
         Ok(permit)
+    }
+
+    /// [`enter`](Self::enter) that gives what `async with` awaits.
+    pub fn enter_awaited<'py>(
+        &self,
+        owner: &Bound<'py, PyAny>,
+        frame: Option<Bound<'py, PyAny>>,
+        limiter: &Arc<ConcurrencyLimiter>,
+        raw: RawPermit,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = owner.py();
+        let mut held = self.lend(owner, limiter, raw)?;
+        let ready = match held.ready.take() {
+            Some(ready) => ready.into_bound(py),
+            None => ready::of(py, held.permit.clone_ref(py).into_any())?,
+        };
+        held.ready = Some(ready.clone().unbind());
+        self.begin(owner, frame, held);
+        Ok(ready)
     }
 
     /// Begins a block that holds a permit which was had otherwise.
     pub fn enter_with(&self, owner: &Bound<'_, PyAny>, frame: Option<Bound<'_, PyAny>>, permit: Py<Permit>) {
-        let block = Block { frame: frame.map(Bound::unbind), thread: this_thread(), permit };
+        self.begin(owner, frame, Held { permit, ready: None });
+    }
+
+    fn lend(&self, owner: &Bound<'_, PyAny>, limiter: &Arc<ConcurrencyLimiter>, raw: RawPermit) -> PyResult<Held> {
+        match self.with(owner, |entered| entered.spare.take()) {
+            Some(spare) => {
+                spare.permit.get().lend_again(raw);
+                Ok(spare)
+            }
+            None => Ok(Held { permit: Py::new(owner.py(), Permit::new(limiter, raw))?, ready: None }),
+        }
+    }
+
+    fn begin(&self, owner: &Bound<'_, PyAny>, frame: Option<Bound<'_, PyAny>>, held: Held) {
+        let block = Block { frame: frame.map(Bound::unbind), thread: this_thread(), held };
         self.with(owner, |entered| entered.blocks.push(block));
     }
 
     /// Ends the block that ends here, and gives its permit back if that wasn't done; `false` if none was entered.
     pub fn leave(&self, owner: &Bound<'_, PyAny>, ok: bool) -> PyResult<bool> {
         let py = owner.py();
-        let Some(permit) = self.take(owner) else { return Ok(false) };
-        permit.get().release_if_held(ok)?;
-        // SAFETY: attached, and the object is ours.
-        if permit.get().is_released() && unsafe { ffi::Py_REFCNT(permit.as_ptr()) } == 1 {
-            let spare = self.with(owner, |entered| entered.spare.replace(permit));
+        let Some(held) = self.take(owner) else { return Ok(false) };
+        held.permit.get().release_if_held(ok)?;
+        if held.is_spare(py) {
+            let spare = self.with(owner, |entered| entered.spare.replace(held));
             drop(spare);
         } else {
-            permit.drop_ref(py);
+            held.permit.drop_ref(py);
         }
         Ok(true)
     }
 
     /// Takes the permit of the block that ends here.
-    fn take(&self, owner: &Bound<'_, PyAny>) -> Option<Py<Permit>> {
+    fn take(&self, owner: &Bound<'_, PyAny>) -> Option<Held> {
         let frame = frame(owner.py());
         let same_frame = |block: &Block| match (&block.frame, &frame) {
             (Some(begun), Some(ending)) => begun.is(ending),
@@ -96,14 +139,14 @@ impl Blocks {
             }
             let index = blocks.iter().rposition(same_frame).or_else(|| {
                 let thread = this_thread();
-                let rank = |block: &Block| (block.permit.get().is_released(), block.thread == thread);
+                let rank = |block: &Block| (block.held.permit.get().is_released(), block.thread == thread);
                 // The last of those that fit best.
                 blocks.iter().enumerate().max_by_key(|(_, block)| rank(block)).map(|(index, _)| index)
             })?;
             Some(blocks.remove(index))
         })?;
         // The frame is let go here and not within: it may be the last to hold it, and what dies with it may run Python.
-        Some(block.permit)
+        Some(block.held)
     }
 
     /// `act` must not run Python, not even by letting go of an object.

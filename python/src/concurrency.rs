@@ -196,10 +196,7 @@ impl ConcurrencyLimiter {
         no_panic(|| {
             let (py, it) = (slf.py(), slf.get());
             match it.limiter.take_if_free(1).map_err(from_core)? {
-                Some(raw) => {
-                    let permit = it.blocks.enter(slf.as_any(), frame(py), &it.limiter, raw)?;
-                    ready::of(py, permit.into_any().unbind())
-                }
+                Some(raw) => it.blocks.enter_awaited(slf.as_any(), frame(py), &it.limiter, raw),
                 None => turn::enter(slf.as_any(), frame(py)),
             }
         })

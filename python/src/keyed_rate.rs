@@ -8,6 +8,7 @@ use crate::guard::decorator;
 use crate::key::{Key, read_key, read_key_at};
 use crate::quota::{Quota, quotas_text, quotas_tuple, read_quotas};
 use crate::refusal;
+use crate::reservation::Reservation;
 use crate::time::seconds_from_ns;
 use crate::turn::{self, Turns};
 use pyo3::exceptions::PyTypeError;
@@ -284,6 +285,20 @@ impl KeyedRateLimiter {
             true => Ok(key.py().None()),
             false => self.turns.begin(make_turn, &self.budget(key)?, cost, timeout_ns),
         })
+    }
+
+    /// Charges cost of the key now, for use as soon as it is due, for who has a scheduler of its own. For gcra with one quota.
+    ///
+    /// max_wait: seconds until it is due at most (int, float or timedelta); None for any time.
+    ///
+    /// Raises TimedOut if it would be due later, or somebody waits for the key already, ExceedsCapacity, and Refused itself if there
+    /// is no room for a new key; ConfigError for other quotas. Nothing is charged then.
+    #[pyo3(
+        signature = (key, cost = Given::LEFT_OUT, max_wait = Given::LEFT_OUT),
+        text_signature = "($self, key, cost=1, max_wait=None)"
+    )]
+    fn reserve(&self, key: &Bound<'_, PyAny>, cost: Given<'_, '_>, max_wait: Given<'_, '_>) -> PyResult<Reservation> {
+        no_panic(|| Reservation::of(self.budget(key)?, cost.whole_or(1, &COST)?, max_wait.max_wait()?))
     }
 
     /// Makes a decorator: the function's body runs once cost tokens of the key were had.

@@ -16,7 +16,6 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 use std::sync::Arc;
-use std::time::Duration;
 use tidegate::RateOptions;
 
 /// Decides whether work may go ahead, by one or several quotas that all must admit.
@@ -172,13 +171,7 @@ impl RateLimiter {
         text_signature = "($self, cost=1, max_wait=None)"
     )]
     fn reserve(&self, cost: Given<'_, '_>, max_wait: Given<'_, '_>) -> PyResult<Reservation> {
-        no_panic(|| {
-            let (cost, max_wait_ns) = (cost.whole_or(1, &COST)?, max_wait.max_wait()?);
-            match self.limiter.reserve(cost, max_wait_ns.map(Duration::from_nanos)) {
-                Ok(reservation) => Ok(Reservation::new(&self.limiter, reservation)),
-                Err(error) => Err(self.budget().error(cost, error)),
-            }
-        })
+        no_panic(|| Reservation::of(self.budget(), cost.whole_or(1, &COST)?, max_wait.max_wait()?))
     }
 
     /// Makes a decorator: the function's body runs once cost tokens were had.

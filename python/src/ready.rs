@@ -3,6 +3,7 @@
 //! A type of its own making, since PyO3's have no `am_send`: without it an awaitable gives its value by raising StopIteration, and that
 //! alone takes longer than a whole block.
 
+use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -13,8 +14,9 @@ use std::ptr;
 #[repr(C)]
 struct Ready {
     head: ffi::PyObject,
-    /// Owned, and never null.
-    value: *mut ffi::PyObject,
+    value: Py<PyAny>,
+    /// The StopIteration that bears the value, for who asks without am_send, once somebody did.
+    stop: PyOnceLock<Py<PyAny>>,
 }
 
 /// One that gives None, for all.
@@ -33,8 +35,24 @@ pub fn of(py: Python<'_>, value: Py<PyAny>) -> PyResult<Bound<'_, PyAny>> {
             return Err(PyErr::from_value(Bound::from_owned_ptr(py, ffi::PyErr_NoMemory())));
         }
         let object = ffi::PyObject_Init(memory.cast(), kind);
-        (&raw mut (*memory).value).write(value.into_ptr());
+        (&raw mut (*memory).value).write(value);
+        (&raw mut (*memory).stop).write(PyOnceLock::new());
         Ok(Bound::from_owned_ptr(py, object))
+    }
+}
+
+/// How many references to its value an object that [`of`] made holds; `None` if somebody else has it, or what it raised.
+pub fn references(ready: &Bound<'_, PyAny>) -> Option<isize> {
+    // SAFETY: attached; the object is of our making, and an exception is asked for its traceback.
+    unsafe {
+        let Ready { stop, .. } = &*ready.as_ptr().cast::<Ready>();
+        let stop = stop.get(ready.py()).map(|stop| stop.bind(ready.py()));
+        let is_ours = ffi::Py_REFCNT(ready.as_ptr()) == 1
+            && stop.is_none_or(|stop| {
+                ffi::Py_REFCNT(stop.as_ptr()) == 1
+                    && Bound::from_owned_ptr_or_opt(ready.py(), ffi::PyException_GetTraceback(stop.as_ptr())).is_none()
+            });
+        is_ours.then_some(1 + isize::from(stop.is_some()))
     }
 }
 
@@ -77,28 +95,47 @@ unsafe extern "C" fn send(
     result: *mut *mut ffi::PyObject,
 ) -> ffi::PySendResult {
     // SAFETY: see above; the value is there for as long as the object, and the result is written to as the slot asks.
-    unsafe { *result = ffi::Py_NewRef((*object.cast::<Ready>()).value) };
+    unsafe { *result = ffi::Py_NewRef((*object.cast::<Ready>()).value.as_ptr()) };
     ffi::PySendResult::PYGEN_RETURN
 }
 
 /// For who asks without am_send, as the interpreter does in 3.12 and later. An iterator ends by giving nothing; what it ends with, if
-/// that isn't None, is told by an exception.
+/// that isn't None, is told by an exception. To make one takes as long as the rest of a block, so it is raised again.
 unsafe extern "C" fn next(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: see above; the value is there for as long as the object.
+    // SAFETY: see above; all that is called takes what it is given here.
     unsafe {
-        let value = (*object.cast::<Ready>()).value;
-        if value != ffi::Py_None() {
-            ffi::PyErr_SetObject(ffi::PyExc_StopIteration, value);
+        let py = Python::assume_attached();
+        let Ready { value, stop, .. } = &*object.cast::<Ready>();
+        if value.is_none(py) {
+            return ptr::null_mut();
+        }
+        match stop.get_or_try_init(py, || stop_iteration(value.bind(py))) {
+            Ok(stop) if ffi::Py_REFCNT(stop.as_ptr()) == 1 => ffi::PyErr_Restore(
+                ffi::Py_NewRef(ffi::PyExc_StopIteration),
+                ffi::Py_NewRef(stop.as_ptr()),
+                ptr::null_mut(),
+            ),
+            // Somebody kept it.
+            Ok(_) => ffi::PyErr_SetObject(ffi::PyExc_StopIteration, value.as_ptr()),
+            Err(error) => error.restore(py),
         }
     }
     ptr::null_mut()
+}
+
+fn stop_iteration(value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let stop = value.py().get_type::<PyStopIteration>().call0()?;
+    // Not as its argument, which could be kept without it.
+    stop.setattr("value", value)?;
+    Ok(stop.unbind())
 }
 
 unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     // SAFETY: see above; nobody else has it any more. What it owns is given up, then its memory, and then the type's reference.
     unsafe {
         let kind = ffi::Py_TYPE(object);
-        ffi::Py_DECREF((*object.cast::<Ready>()).value);
+        ptr::drop_in_place(&raw mut (*object.cast::<Ready>()).value);
+        ptr::drop_in_place(&raw mut (*object.cast::<Ready>()).stop);
         ffi::PyObject_Free(object.cast());
         ffi::Py_DECREF(kind.cast());
     }

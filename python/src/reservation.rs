@@ -1,14 +1,18 @@
 //! Tokens that are charged ahead of time.
 
+use crate::budget::Budget;
 use crate::error::{config_error, from_core, no_panic};
 use crate::time::seconds_from_ns;
 use pyo3::prelude::*;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-/// Tokens that are charged already, to be used from a fixed time on; RateLimiter.reserve() makes them.
+const NO_PERMITS: &str = "only tokens are reserved";
+
+/// Tokens that are charged already, to be used from a fixed time on; reserve() makes them.
 #[pyclass(frozen, module = "tidegate")]
 pub struct Reservation {
-    limiter: Arc<tidegate::RateLimiter>,
+    budget: Budget,
     due_ns: u64,
     wait_ns: u64,
     /// None once it was cancelled.
@@ -16,9 +20,16 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    pub fn new(limiter: &Arc<tidegate::RateLimiter>, reservation: tidegate::Reservation) -> Self {
-        let (due_ns, wait_ns) = (reservation.due_ns, reservation.wait_ns);
-        Self { limiter: Arc::clone(limiter), due_ns, wait_ns, held: Mutex::new(Some(reservation)) }
+    pub fn of(budget: Budget, cost: u64, max_wait_ns: Option<u64>) -> PyResult<Self> {
+        let max_wait = max_wait_ns.map(Duration::from_nanos);
+        let reserved = match &budget {
+            Budget::Tokens(limiter) => limiter.reserve(cost, max_wait),
+            Budget::KeyTokens(limiter, key) => limiter.reserve(key, cost, max_wait),
+            _ => unreachable!("{NO_PERMITS}"),
+        };
+        let reserved = reserved.map_err(|error| budget.error(cost, error))?;
+        let (due_ns, wait_ns) = (reserved.due_ns, reserved.wait_ns);
+        Ok(Self { budget, due_ns, wait_ns, held: Mutex::new(Some(reserved)) })
     }
 }
 
@@ -52,7 +63,12 @@ impl Reservation {
             let held = held.ok_or_else(|| {
                 config_error("reservation", "one that was cancelled before", "a reservation that is held, once")
             })?;
-            self.limiter.cancel_reservation(held).map_err(from_core)
+            let credited = match &self.budget {
+                Budget::Tokens(limiter) => limiter.cancel_reservation(held),
+                Budget::KeyTokens(limiter, key) => limiter.cancel_reservation(key, held),
+                _ => unreachable!("{NO_PERMITS}"),
+            };
+            credited.map_err(from_core)
         })
     }
 

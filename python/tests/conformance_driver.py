@@ -198,17 +198,17 @@ class Script:
         options = options_of(words)
         max_wait = seconds_of(int(options["max_wait"])) if "max_wait" in options else None
         try:
-            reservation = self.limiters[name].reserve(int(options.get("cost", 1)), max_wait)
+            reservation = self.limiters[name].reserve(*self.key(name, options), int(options.get("cost", 1)), max_wait)
         except tidegate.Refused as refused:
             return REFUSED[type(refused)]
         if "as" in options:
-            self.kept[options["as"]] = (self.limiters[name], reservation)
+            self.kept[options["as"]] = (self.limiters[name], *self.key(name, options), reservation)
         return f"granted wait={reservation.wait_ns}"
 
-    def do_unreserve(self, name, kept):
-        limiter, reservation = self.kept.pop(kept)
-        # One can't be given to another limiter here.
-        if limiter is not self.limiters[name]:
+    def do_unreserve(self, name, kept, *words):
+        *owner, reservation = self.kept.pop(kept)
+        # One can't be given to another limiter or key here.
+        if owner != [self.limiters[name], *self.key(name, options_of(words))]:
             return "error reservation"
         return "credited" if reservation.cancel() else "not_credited"
 

@@ -245,10 +245,10 @@ def test_l3_a_closed_loop_is_passed_on_by_who_comes_for_the_same_key():
     tasks = [loop.create_task(limiter.acquire_async(key)) for key in ("bob", "ann")]
     loop.run_until_complete(steps())
     loop.close()
-    limiter.acquire("ann", timeout=10)
-    assert (limiter.waiting("ann"), limiter.waiting("bob")) == (0, 1)
     limiter.acquire("bob", timeout=10)
-    assert limiter.waiting("bob") == 0
+    assert (limiter.waiting("ann"), limiter.waiting("bob")) == (1, 0)
+    limiter.acquire("ann", timeout=10)
+    assert limiter.waiting("ann") == 0
     for task in tasks:
         task._log_destroy_pending = False
 

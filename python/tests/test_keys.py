@@ -101,6 +101,7 @@ def rate_calls(limiter):
         limiter.reset,
         limiter.acquire,
         limiter.acquire_async,
+        limiter.reserve,
         limiter.waiting,
         lambda key: limiter.refund(key, decision),
         lambda key: limiter._admit(key, 1, 0),

@@ -75,6 +75,7 @@ assert_type(by_path.try_acquire(tidegate.ip_key("::1", prefix=48)), Permit | Non
 with by_path.acquire("/", timeout=timedelta(seconds=1)) as permit:
     assert_type(permit, Permit)
 keyed.acquire("ann", cost=2, timeout=0.5)
+assert_type(keyed.reserve("ann", max_wait=0.5).wait, float)
 assert_type(keyed.waiting(b"ann") + by_path.stats().waiting, int)
 by_path.close()
 assert_type(by_path.closed, bool)

@@ -61,6 +61,39 @@ def test_a_permit_that_somebody_kept_is_never_lent_again(limiter):
             del another
 
 
+@pytest.mark.parametrize("keep", ["what is awaited", "what it raised", "the permit"])
+def test_a_permit_that_can_still_be_had_is_never_lent_again(limiter, keep):
+    def block():
+        awaited = limiter.__aenter__()
+        with pytest.raises(StopIteration) as stopped:
+            next(awaited.__await__())
+        limiter.__aexit__(None, None, None)
+        kept = {"what is awaited": awaited, "what it raised": stopped.value, "the permit": stopped.value.value}
+        return kept[keep], id(stopped.value.value)
+
+    kept, permit = block()
+    for _ in range(3):
+        assert block()[1] != permit
+        with limiter as another:
+            assert id(another) != permit
+    del kept
+
+
+def test_what_blocks_of_tasks_await_serves_the_next(limiter):
+    async def main():
+        for _ in range(3):
+            async with limiter:
+                pass
+        seen = set()
+        for _ in range(100):
+            async with limiter as permit:
+                seen.add(id(permit))
+            del permit
+        return seen
+
+    assert len(asyncio.run(main())) == 1
+
+
 def test_nested_blocks_end_from_the_inside_out(limiter):
     with limiter as outer:
         with limiter as inner:

@@ -405,6 +405,16 @@ class KeyedRateLimiter:
     def _begin(self, make_turn: type[Turn], key: _Key, cost: int, timeout_ns: int | None) -> Wait | None:
         """Takes at once, or begins to wait as what make_turn makes: what acquire_async() does."""
 
+    def reserve(self, key: _Key, cost: SupportsIndex = 1, max_wait: _Seconds | None = None) -> Reservation:
+        """Charges cost of the key now, for use as soon as it is due, for who has a scheduler of its own. For gcra with
+        one quota.
+
+        max_wait: seconds until it is due at most (int, float or timedelta); None for any time.
+
+        Raises TimedOut if it would be due later, or somebody waits for the key already, ExceedsCapacity, and Refused
+        itself if there is no room for a new key; ConfigError for other quotas. Nothing is charged then.
+        """
+
     def guard(
         self, *, key: _Key | Callable[..., _Key], cost: SupportsIndex = 1, timeout: _Seconds | None = 0
     ) -> Callable[[_F], _F]:
@@ -481,7 +491,7 @@ class Permit:
 
 @final
 class Reservation:
-    """Tokens that are charged already, to be used from a fixed time on; RateLimiter.reserve() makes them."""
+    """Tokens that are charged already, to be used from a fixed time on; reserve() makes them."""
 
     @property
     def wait(self) -> float:

@@ -79,6 +79,7 @@ def test_the_build_with_the_door_is_the_one_that_is_tested():
         f"KeyedRateLimiter('5/s').guard(key='ann', cost={COST})(print)",
         f"KeyedRateLimiter('5/s').guard(key='ann', cost={COST}, timeout=1)(print)",
         f"KeyedRateLimiter('5/s').acquire, 'ann', {COST}",
+        f"KeyedRateLimiter('5/s').reserve, 'ann', {COST}",
         f"asyncio.run, KeyedRateLimiter('5/s').acquire_async('ann', {COST})",
         f"KeyedConcurrencyLimiter(5).try_acquire, 'ann', {COST}",
         f"KeyedConcurrencyLimiter(5).guard(key='ann', permits={COST})(print)",
