@@ -20,21 +20,21 @@ const forgotten = new FinalizationRegistry(({ limiter, permits, taken }) => {
 });
 
 /**
- * Permits that were lent of late. Most are given back soon; those that aren't are then watched for being forgotten. To watch each
- * at once would cost more than to lend it.
+ * Permits that were lent of late, the first `recentCount` of them. Most are given back soon; those that aren't are then watched for
+ * being forgotten. To watch each at once would cost more than to lend it.
  */
-const recent = [];
-const MOST_RECENT = 256;
+const recent = new Array(256).fill(undefined);
 const RECENT_MS = 20;
+let recentCount = 0;
 let watchesSoon = false;
 /** Watches what is still out of those. */
 let watchRecent;
 
 class Permit {
+  /** Undefined once they are given back. */
   #limiter;
   #permits;
   #taken;
-  #isOut = true;
   /** What is watched in its place. */
   #watched;
 
@@ -44,12 +44,6 @@ class Permit {
     this.#limiter = limiter;
     this.#permits = permits;
     this.#taken = taken;
-    if (!watchesSoon) {
-      setTimeout(watchRecent, RECENT_MS).unref();
-      watchesSoon = true;
-    }
-    if (recent.length >= MOST_RECENT) watchRecent();
-    recent.push(this); // Last: of what can't be made for want of room on the stack nothing is to be left.
   }
 
   get permits() {
@@ -57,21 +51,23 @@ class Permit {
   }
 
   get released() {
-    return !this.#isOut;
+    return this.#limiter === undefined;
   }
 
   release(ok = true) {
     boolean('ok', ok);
-    if (!this.#isOut) throw spent('permit', 'one that was released before', 'a permit that is still held');
+    const limiter = this.#limiter;
+    if (limiter === undefined) throw spent('permit', 'one that was released before', 'a permit that is still held');
     try {
-      this.#limiter.giveBack(this.#permits, this.#taken, ok);
-      this.#isOut = false;
+      limiter.giveBack(this.#permits, this.#taken, ok);
+      this.#limiter = undefined;
     } catch (error) {
       // Without a code it is not from the native library: the stack had no room for the call, and the permit is still out.
-      this.#isOut = error.code === undefined;
+      if (error.code !== undefined) this.#limiter = undefined;
       throw fromNative(error, () => spent('permit', `one of ${this.#permits}`, 'a permit that is still held'));
     }
     if (this.#watched !== undefined) forgotten.unregister(this.#watched);
+    else if (recent[recentCount - 1] === this) recent[--recentCount] = undefined;
   }
 
   toString() {
@@ -80,13 +76,15 @@ class Permit {
 
   static {
     watchRecent = () => {
-      for (const permit of recent) {
-        if (!permit.#isOut || permit.#watched !== undefined) continue;
-        const watched = { limiter: permit.#limiter, permits: permit.#permits, taken: permit.#taken };
-        forgotten.register(permit, watched, watched);
-        permit.#watched = watched;
+      while (recentCount > 0) {
+        const permit = recent[recentCount - 1];
+        if (permit.#limiter !== undefined) {
+          const watched = { limiter: permit.#limiter, permits: permit.#permits, taken: permit.#taken };
+          forgotten.register(permit, watched, watched);
+          permit.#watched = watched;
+        }
+        recent[--recentCount] = undefined;
       }
-      recent.length = 0;
       watchesSoon = false;
     };
     if (Symbol.dispose) {
@@ -103,6 +101,15 @@ class Permit {
 
 printsAsText(Permit);
 
-const permit = (limiter, permits, taken) => new Permit(OURS, limiter, permits, taken);
+function permit(limiter, permits, taken) {
+  const made = new Permit(OURS, limiter, permits, taken);
+  if (!watchesSoon) {
+    setTimeout(watchRecent, RECENT_MS).unref();
+    watchesSoon = true;
+  }
+  if (recentCount === recent.length) watchRecent();
+  recent[recentCount++] = made; // Last: of what can't be made for want of room on the stack nothing is to be left.
+  return made;
+}
 
 module.exports = { Permit, permit };

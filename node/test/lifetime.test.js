@@ -123,6 +123,37 @@ describe('garbage collection', () => {
     assert.equal(stdout, 'TidegateWarning TIDEGATE_PERMIT_FORGOTTEN\n1 2 1\n', stderr);
   });
 
+  test('of a thousand permits those that are forgotten are released, and no others', () => {
+    const { stdout } = run(
+      `
+      const { ConcurrencyLimiter } = require('tidegate');
+      const limiter = new ConcurrencyLimiter(2000);
+      const kept = [];
+      (() => {
+        for (let i = 0; i < 1000; i++) {
+          const permit = limiter.tryAcquire();
+          if (i % 4 === 0) kept.push(permit);
+          if (i % 4 === 1) permit.release();
+          if (i % 4 === 2) kept[kept.length >> 1].released || kept[kept.length >> 1].release();
+        }
+      })();
+      let warned = 0;
+      process.on('warning', () => warned++);
+      setTimeout(() => {
+        gc();
+        setTimeout(() => {
+          const held = kept.filter((permit) => !permit.released);
+          console.log(warned, limiter.inFlight - held.length);
+          for (const permit of held) permit.release();
+          console.log(limiter.inFlight);
+        }, 100);
+      }, 100);
+      `,
+      '--expose-gc',
+    );
+    assert.equal(stdout, '500 0\n0\n');
+  });
+
   test('native keyed limiters and their permits are freed with their objects', () => {
     const { stdout } = run(
       `

@@ -74,9 +74,11 @@ test('a panic on the hot paths of keyed limiters is an InternalError, and they g
   const limiter = new tidegate.KeyedRateLimiter('5/h', { maxKeys: 10 });
   for (const method of ['tryAcquire', 'decide', 'peek']) assert.throws(() => limiter[method]('ann', COST), isInternal);
   assert.throws(() => limiter.tryAcquireMany(['ann', 'bob'], COST), isInternal);
+  await assert.rejects(limiter.acquire('ann', COST), isInternal);
   assert.deepEqual([limiter.tryAcquire('ann', 2), limiter.peek('ann').remaining], [true, 3]);
   const lender = new tidegate.KeyedConcurrencyLimiter(2, { maxKeys: 10 });
   assert.throws(() => lender.tryAcquire('ann', COST), isInternal);
+  await assert.rejects(lender.acquire('ann', COST), isInternal);
   await assert.rejects(
     lender.run('ann', () => assert.fail('called'), { permits: COST }),
     isInternal,
