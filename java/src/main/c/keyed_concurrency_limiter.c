@@ -104,14 +104,14 @@ static jint waiting(JNIEnv *env, jobject self, jlong address, jbyteArray name, j
     return hand_over(env, status, figure(waiting), waiting_out);
 }
 
-static jint release(JNIEnv *env, jobject self, jlong address, jlongArray held, jboolean ok) {
+static jint release(JNIEnv *env, jobject self, jlong address, jlong limiter_id, jlong permits, jlong key_hash,
+                    jlong key_hash_rest, jboolean ok) {
+    (void)env;
     (void)self;
-    jlong figures[PERMIT_FIGURES];
-    (*env)->GetLongArrayRegion(env, held, 0, PERMIT_FIGURES, figures);
     tidegate_keyed_permit permit = {
-        .limiter_id = (uint64_t)figures[KEYED_PERMIT_LIMITER_ID],
-        .permits = (uint64_t)figures[KEYED_PERMIT_COUNT],
-        .key_hash = {(uint64_t)figures[KEYED_PERMIT_KEY], (uint64_t)figures[KEYED_PERMIT_KEY_REST]},
+        .limiter_id = (uint64_t)limiter_id,
+        .permits = (uint64_t)permits,
+        .key_hash = {(uint64_t)key_hash, (uint64_t)key_hash_rest},
     };
     return answer(tidegate_keyed_concurrency_limiter_release(at(address), &permit, ok));
 }
@@ -169,7 +169,7 @@ static const JNINativeMethod KEYED_CONCURRENCY_LIMITER[] = {
     {"cancel0", "(JJ)I", (void *)cancel},
     {"close0", "(J)I", (void *)close_limiter},
     {"waiting0", "(J[B[J)I", (void *)waiting},
-    {"release0", "(J[JZ)I", (void *)release},
+    {"release0", "(JJJJJZ)I", (void *)release},
     {"setLimit0", "(JJ)I", (void *)set_limit},
     {"limit0", "(J[J)I", (void *)limit},
     {"inFlight0", "(J[B[J)I", (void *)in_flight},

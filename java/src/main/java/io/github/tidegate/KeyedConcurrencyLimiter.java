@@ -26,6 +26,12 @@ import java.util.concurrent.Callable;
  * neither it nor a permit of it is referred to. {@link #close()} ends its lending, and the waits for it.
  */
 public final class KeyedConcurrencyLimiter extends KeyedConcurrencyWaiting {
+    /** The order of the numbers that a permit is across the native border; how many it holds is where it is in every permit. */
+    private static final int LIMITER_ID = 0;
+
+    private static final int KEY = 2;
+    private static final int KEY_REST = 3;
+
     static {
         NativeLibrary.require();
         requireClasses();
@@ -131,7 +137,7 @@ public final class KeyedConcurrencyLimiter extends KeyedConcurrencyWaiting {
 
     @Override
     int giveBack(long[] figures, boolean ok) {
-        return release0(address, figures, ok);
+        return release0(address, figures[LIMITER_ID], figures[PERMITS], figures[KEY], figures[KEY_REST], ok);
     }
 
     /** {@link #run(String, long, Runnable)} with one permit. */
@@ -339,7 +345,7 @@ public final class KeyedConcurrencyLimiter extends KeyedConcurrencyWaiting {
 
     private native int waiting0(long address, byte[] key, long[] waiting);
 
-    private native int release0(long address, long[] figures, boolean ok);
+    private native int release0(long address, long limiterId, long permits, long keyHash, long keyHashRest, boolean ok);
 
     @Override
     native int setLimit0(long address, long limit);

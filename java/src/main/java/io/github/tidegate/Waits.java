@@ -44,6 +44,8 @@ final class Waits {
         int next;
         int count;
         Told before;
+        /** The thread that goes on with its futures, while it does. */
+        Thread dealtWithBy;
     }
 
     private Waits() {}
@@ -195,17 +197,21 @@ final class Waits {
             return;
         }
         Told outer = CURRENT.get();
-        if (outer != null) {
+        if (outer != null && outer.dealtWithBy == Thread.currentThread()) {
             outer.futures.addAll(told.futures);
             return;
         }
         CURRENT.set(told);
+        told.dealtWithBy = Thread.currentThread();
         try {
             for (FutureWait<?> next = told.futures.peek(); next != null; next = told.futures.peek()) {
                 next.proceed();
                 told.futures.poll();
             }
         } finally {
+            // Without a call: the removal may find the stack full, and what it leaves must not be taken for one that
+            // goes on.
+            told.dealtWithBy = null;
             CURRENT.remove();
         }
     }

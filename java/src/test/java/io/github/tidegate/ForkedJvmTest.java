@@ -163,6 +163,19 @@ class ForkedJvmTest {
     }
 
     @Test
+    void p12_aMillionWaitsThatAreCancelledLeaveNothingBehindInTheProcess() throws Exception {
+        Jvm.Result result = Jvm.run(
+                "-XX:+UseSerialGC",
+                "-Xmx48m",
+                "-Xms48m",
+                "-XX:+AlwaysPreTouch",
+                "-XX:TieredStopAtLevel=1",
+                "io.github.tidegate.Probe",
+                "memory");
+        assertEquals(new Jvm.Result(0, "0 250000 250000 250000 250000 0\n", ""), result);
+    }
+
+    @Test
     void nothingIsLeftInTheTemporaryFolder(@TempDir Path folder) throws Exception {
         Jvm.Result result = Jvm.run("-Djava.io.tmpdir=" + folder, "io.github.tidegate.Probe", "files");
         assertEquals(new Jvm.Result(0, "true\n", ""), result);

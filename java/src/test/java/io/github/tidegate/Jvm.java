@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 
 /** A JVM of its own for a test, with -Xcheck:jni. */
 final class Jvm {
-    private static final int PATIENCE_SECONDS = 60;
+    private static final int PATIENCE_SECONDS = 120;
 
     /** What a JVM left behind. */
     record Result(int exitCode, String out, String err) {
