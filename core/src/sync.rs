@@ -166,3 +166,47 @@ pub(crate) fn back_off() {
 /// Keeps a hot word off the cache lines of its neighbours (two lines: processors fetch them in pairs).
 #[repr(align(128))]
 pub(crate) struct Padded<T>(pub(crate) T);
+
+/// Where a unit test may let others act between two steps of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// The clock was read, the state not yet.
+    ClockRead,
+    /// One quota was charged.
+    Charged,
+    /// One quota was reset.
+    Reset,
+}
+
+/// Nothing, outside of unit tests.
+#[cfg(not(test))]
+#[inline(always)]
+pub(crate) fn pause(_at: Pause) {}
+
+#[cfg(test)]
+pub(crate) use pauses::{at_next, pause};
+
+/// Others act on the thread of the call that is paused: so who comes between is certain.
+#[cfg(test)]
+mod pauses {
+    use super::Pause;
+    use std::cell::RefCell;
+
+    type Others = (Pause, Box<dyn FnOnce()>);
+
+    thread_local! {
+        static NEXT: RefCell<Option<Others>> = const { RefCell::new(None) };
+    }
+
+    /// Lets `others` act when a call of this thread is next there. What they call isn't paused.
+    pub(crate) fn at_next(pause: Pause, others: impl FnOnce() + 'static) {
+        NEXT.set(Some((pause, Box::new(others))));
+    }
+
+    pub(crate) fn pause(at: Pause) {
+        let is_awaited = NEXT.with_borrow(|next| next.as_ref().is_some_and(|(awaited, _)| *awaited == at));
+        if is_awaited && let Some((_, others)) = NEXT.take() {
+            others();
+        }
+    }
+}

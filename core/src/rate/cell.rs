@@ -17,7 +17,7 @@ use super::word::{Packed, Word};
 use crate::algorithm::Algorithm;
 use crate::algorithm::gcra::Gcra;
 use crate::clock::Clock;
-use crate::sync::{Lock, Padded, back_off, fence};
+use crate::sync::{Lock, Padded, Pause, back_off, fence, pause};
 use crate::wait::Due;
 use crate::{NEVER_NS, Status};
 use std::sync::atomic::Ordering;
@@ -64,7 +64,8 @@ impl<A: Packed> Step<A> {
     /// Whether it was refused for a time that others have overtaken: by now, which is read after the state was, it would be admitted.
     #[inline]
     fn was_overtaken(&self, now: u64, cost: u64, clock: &Clock) -> bool {
-        let admits = |at| self.settings.charge(A::unpack(self.after), at, cost).is_some();
+        let admits =
+            |at| self.settings.is_past_horizon(at) || self.settings.charge(A::unpack(self.after), at, cost).is_some();
         admits(now.saturating_add(OVERTAKEN_NS)) && admits(clock.now_ns())
     }
 
@@ -152,6 +153,7 @@ impl<A: Packed> Cell<A> {
     #[inline(always)]
     pub(crate) fn try_charge(&self, clock: &Clock, cost: u64) -> Option<Status> {
         let now = clock.now_ns();
+        pause(Pause::ClockRead);
         let word = A::Word::load(&self.word.0);
         if word.has_waiters() {
             return None;
@@ -183,6 +185,7 @@ impl<A: Packed> Cell<A> {
 
     fn charge_by(&self, now: u64, cost: u64, by: By) -> (Judgement, Undo) {
         let step = self.step(now, cost, true, by);
+        pause(Pause::Charged);
         (step.judged(now, cost), A::Word::undo(step.before, step.after))
     }
 
@@ -243,6 +246,7 @@ impl<A: Packed> Cell<A> {
 
     pub(crate) fn reset(&self, clock: &Clock) {
         self.update(clock, |settings, _, now| settings.fresh_at(now));
+        pause(Pause::Reset);
     }
 
     /// Changes the state. The clock is read after each load of it: with a time that is older than the state too little would

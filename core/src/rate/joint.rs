@@ -1,7 +1,9 @@
 //! What several quotas say as one.
 
+use super::cell::OVERTAKEN_NS;
 use super::state::Judgement;
 use crate::Status;
+use crate::clock::Clock;
 use crate::decision::{Decision, Grant};
 use std::sync::atomic::AtomicBool;
 
@@ -33,6 +35,16 @@ impl Joint {
             grant: granted.then_some(Grant { granted_at_ns: named.granted_at_ns, ..grant }),
             refunded: AtomicBool::new(false),
         }
+    }
+
+    /// What the clock says by now, if what was refused as of `now` is due by then: it was read before another's charge that was met.
+    pub(super) fn overtaken_by(&self, now: u64, clock: &Clock) -> Option<u64> {
+        let Judgement { status, retry_after_ns, .. } = self.named;
+        if status != Status::Denied || retry_after_ns > OVERTAKEN_NS {
+            return None;
+        }
+        let later = clock.now_ns();
+        (later.saturating_sub(now) >= retry_after_ns).then_some(later)
     }
 
     /// What is by now, but refused in any case.

@@ -15,7 +15,7 @@ use super::slot::{Slotted, State};
 use super::state::{Judgement, Undo, judge, refusal};
 use crate::algorithm::Algorithm;
 use crate::clock::Clock;
-use crate::sync::{AtomicU64, back_off, fence};
+use crate::sync::{AtomicU64, Pause, back_off, fence, pause};
 use crate::table::{EMPTY, Full, KeyHash, PINNED, Place, Region, Stripes, Table, Tenants, WhenFull};
 use crate::wait::Due;
 use crate::{Error, NEVER_NS, Status};
@@ -54,7 +54,10 @@ impl<A: Slotted> Step<A> {
     /// Whether it was refused for a time that others have overtaken, as in [`Cell`](super::cell).
     #[inline]
     fn was_overtaken(&self, now: u64, cost: u64, clock: &Clock) -> bool {
-        let admits = |at| self.settings.rule().charge(self.settings.state_of(self.after), at, cost).is_some();
+        let admits = |at| {
+            let state = self.settings.state_of(self.after);
+            self.settings.is_past_horizon(at) || self.settings.rule().charge(state, at, cost).is_some()
+        };
         admits(now.saturating_add(OVERTAKEN_NS)) && admits(clock.now_ns())
     }
 
@@ -152,6 +155,7 @@ impl<A: Slotted> KeyedCell<A> {
     /// The hot path: one attempt without a loop, on what a glimpse shows.
     #[inline(always)]
     pub(crate) fn try_charge(&self, hash: KeyHash, now: u64, clock: &Clock, cost: u64) -> Result<Status, Detour> {
+        pause(Pause::ClockRead);
         // The settings don't wait for the slot: nearly always it has the generation in which keys enter. Acquire: its settings were
         // written before.
         let generation = self.generation.load(Ordering::Acquire) as u8;
@@ -180,6 +184,7 @@ impl<A: Slotted> KeyedCell<A> {
 
     pub(crate) fn charge(&self, hash: KeyHash, now: u64, cost: u64, by: By) -> Result<(Judgement, Undo), Detour> {
         let step = self.step(hash, now, cost, true, by)?;
+        pause(Pause::Charged);
         Ok((step.judged(now, cost), Undo::Wide(step.before, step.after)))
     }
 
@@ -204,9 +209,8 @@ impl<A: Slotted> KeyedCell<A> {
     fn judged_afresh(&self, now: u64, cost: u64) -> Judgement {
         // Acquire: as `try_charge` says.
         let rule = self.settings(self.generation.load(Ordering::Acquire) as u8).rule();
-        let fresh = <A::Rule as Algorithm>::FRESH;
-        let status = rule.charge(fresh, now, cost).map_or_else(|| refusal(&rule, cost), |_| Status::Allowed);
-        judge(&rule, status, fresh, now, cost)
+        let status = if cost <= rule.capacity() { Status::Allowed } else { refusal(&rule, cost) };
+        judge(&rule, status, <A::Rule as Algorithm>::FRESH, now, cost)
     }
 
     /// How long `cost` must wait behind the costs `ahead`.

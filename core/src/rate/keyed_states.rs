@@ -11,6 +11,7 @@ use super::state::{Judgement, Undo};
 use crate::Status;
 use crate::clock::Clock;
 use crate::quota::MAX_QUOTAS;
+use crate::sync::{Pause, pause};
 use crate::table::{Full, KeyHash, Stripes};
 use crate::wait::{Due, KeyedDesk};
 use std::sync::Arc;
@@ -76,11 +77,15 @@ impl KeyedStates {
 
     /// Charges if `spend`, all admit, and nobody waits.
     pub(super) fn decide_as_comer(&self, hash: KeyHash, now: u64, cost: u64, spend: bool) -> Joint {
-        let joint = self.decide(hash, now, cost, spend, By::Comer);
+        pause(Pause::ClockRead);
+        let mut joint = self.decide(hash, now, cost, spend, By::Comer);
         if joint.named.behind_waiters && self.forget_parents_waiters() {
-            return self.decide(hash, now, cost, spend, By::Comer);
+            joint = self.decide(hash, now, cost, spend, By::Comer);
         }
-        joint
+        match joint.overtaken_by(now, &self.clock) {
+            Some(later) => self.decide(hash, later, cost, spend, By::Comer),
+            None => joint,
+        }
     }
 
     /// Charges if `spend` and all admit.

@@ -14,6 +14,8 @@ mod keyed_waiting;
 mod log_cell;
 mod options;
 mod own_quotas;
+#[cfg(all(test, not(loom)))]
+mod races;
 mod reservation;
 mod settings;
 mod shared;

@@ -1,15 +1,15 @@
 //! What stays where it is when a rate limiter is moved: its states, who waits, and what is counted.
 
-use super::cell::{OVERTAKEN_NS, Reserved};
+use super::cell::Reserved;
 use super::joint::Joint;
 use super::reservation::Reservation;
-use super::state::{Judgement, State, Undo};
+use super::state::{State, Undo};
 use super::{check_same_kinds, next_id};
 use crate::clock::{Clock, Watcher};
 use crate::decision::{Decision, Grant};
 use crate::quota::{MAX_QUOTAS, Quota};
 use crate::stats::{Count, Counters};
-use crate::sync::Lock;
+use crate::sync::{Lock, Pause, pause};
 use crate::wait::{self, Desk, Due, Granted, Queue, Source};
 use crate::{Error, Status, fork};
 use std::ops::DerefMut;
@@ -129,16 +129,9 @@ impl Shared {
             (States::Several(states), false) => peek_all(states, now, cost),
         };
         let now = self.clock.now_ns();
+        pause(Pause::ClockRead);
         let joint: Joint = ask(now);
-        let Judgement { status, retry_after_ns, .. } = joint.named;
-        if status == Status::Denied && retry_after_ns <= OVERTAKEN_NS {
-            // Due by now, the clock was read before another's charge that it met.
-            let later = self.clock.now_ns();
-            if later.saturating_sub(now) >= retry_after_ns {
-                return ask(later);
-            }
-        }
-        joint
+        joint.overtaken_by(now, &self.clock).map_or(joint, ask)
     }
 
     /// For the head of the queue, as of `at`.
