@@ -30,7 +30,8 @@ pub(crate) trait Algorithm: Copy {
     /// The same settings, counting time from a later origin.
     fn moved_to(&self, now: u64) -> Self;
 
-    /// The state after `cost` is charged, or `None` if it can't be admitted now or is beyond [`capacity`](Self::capacity).
+    /// The state after `cost` is charged, or `None` if it can't be admitted now or is beyond [`capacity`](Self::capacity). Only for a
+    /// `now` that [isn't past the horizon](Self::is_past_horizon).
     fn charge(&self, state: Self::State, now: u64, cost: u64) -> Option<Self::State>;
 
     /// Whole tokens that are unspent.

@@ -139,7 +139,8 @@ impl ConcurrencyLimiter {
         if permit.process != fork::count() {
             return Err(inherited_permit(permit));
         }
-        if self.shared.give_back(permit, ok) { Ok(()) } else { Err(wrong_permit(permit)) }
+        let returned = self.shared.give_back(permit.permits, permit.acquired_at_ns, ok);
+        if returned { Ok(()) } else { Err(wrong_permit(permit)) }
     }
 
     /// Changes the limit while in use; never blocks. Permits that are out stay out: after lowering, none is lent until enough

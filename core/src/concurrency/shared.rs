@@ -107,32 +107,32 @@ impl Shared {
 
     /// Gives back what a permit of this limiter holds, and to whom waits what they wait for. `false` if so many aren't out.
     #[inline]
-    pub(super) fn give_back(&self, permit: &RawPermit, ok: bool) -> bool {
-        let given_back = self.put_back(permit.permits, true);
+    pub(super) fn give_back(&self, permits: u64, acquired_at_ns: u64, ok: bool) -> bool {
+        let given_back = self.put_back(permits, true);
         if given_back == Some(true) {
-            self.count_release(permit, ok);
+            self.count_release(acquired_at_ns, ok);
         }
-        given_back.unwrap_or_else(|| self.hand_over(permit, ok))
+        given_back.unwrap_or_else(|| self.hand_over(permits, acquired_at_ns, ok))
     }
 
     /// While nobody comes or goes: so what the head finds unused was given back when it was head, or before.
     #[cold]
     #[inline(never)]
-    fn hand_over(&self, permit: &RawPermit, ok: bool) -> bool {
+    fn hand_over(&self, permits: u64, acquired_at_ns: u64, ok: bool) -> bool {
         wait::settle_after(self, || {
-            let given_back = self.put_back(permit.permits, false) == Some(true);
+            let given_back = self.put_back(permits, false) == Some(true);
             if given_back {
-                self.count_release(permit, ok);
+                self.count_release(acquired_at_ns, ok);
             }
             given_back
         })
     }
 
     #[inline]
-    fn count_release(&self, permit: &RawPermit, ok: bool) {
+    fn count_release(&self, acquired_at_ns: u64, ok: bool) {
         self.counters.increment(if ok { Count::ReleasedOk } else { Count::ReleasedFailed });
         if let Some(hold_times) = &self.hold_times {
-            hold_times.record(&self.counters, permit.acquired_at_ns);
+            hold_times.record(&self.counters, acquired_at_ns);
         }
     }
 
@@ -141,7 +141,7 @@ impl Shared {
     #[inline]
     pub(super) fn give_back_guarded(&self, permit: &RawPermit, ok: bool) {
         if permit.process == fork::count() {
-            self.give_back(permit, ok);
+            self.give_back(permit.permits, permit.acquired_at_ns, ok);
         }
     }
 
