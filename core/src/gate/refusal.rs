@@ -65,6 +65,26 @@ impl Refusal {
         }
     }
 
+    /// A refusal by a rule without any figures, for who carries one over from elsewhere: they are set by its fields.
+    #[must_use]
+    pub fn of(rule: impl Into<String>, status: Status) -> Self {
+        Self {
+            rule: rule.into(),
+            key: None,
+            status,
+            limit: 0,
+            remaining: 0,
+            quota: None,
+            quotas: Vec::new(),
+            quota_index: 0,
+            retry_after_ns: None,
+            in_flight: 0,
+            waiting: 0,
+            elapsed: Duration::ZERO,
+            timeout: None,
+        }
+    }
+
     /// [`retry_after_ns`](Self::retry_after_ns) as a duration; [`Duration::MAX`] for never.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {

@@ -257,6 +257,13 @@ impl Rules {
     pub fn json_schema() -> String {
         format!("{:#}\n", schemars::schema_for!(Self).to_value())
     }
+
+    /// The rules as the text of a JSON file.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Numbers, texts and lists: nothing that could fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
 }
 
 /// In JSON, a file tells editors by this field what its schema is.

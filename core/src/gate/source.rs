@@ -167,8 +167,13 @@ impl Gate {
     }
 
     fn refuse<T>(&self, faults: Faults) -> Result<T, Faults> {
-        self.shared.tell(|| GateEvent::ReloadFailed(faults.clone()));
+        self.reload_failed(faults.clone());
         Err(faults)
+    }
+
+    /// Tells who listens that rules couldn't be had: for who gets them on a thread of their own.
+    pub fn reload_failed(&self, faults: Faults) {
+        self.shared.tell(|| GateEvent::ReloadFailed(faults));
     }
 
     fn watch(&self, name: &str, run: impl FnOnce(Watched) + Send + 'static) -> Result<Watch, Faults> {
