@@ -82,6 +82,16 @@ impl Given<'_, '_> {
         self.0.filter(|value| !value.is_none()).map(|value| MAX_WAIT.read_ns(&value)).transpose()
     }
 
+    /// A time above 0, in nanoseconds.
+    pub fn period_or(self, default: u64, name: &'static str) -> PyResult<u64> {
+        let seconds = Seconds { name, allowed: "seconds above 0, as int, float or timedelta" };
+        match self.0.map(|value| (value, seconds.read_ns(&value))) {
+            None => Ok(default),
+            Some((value, Ok(0))) => Err(seconds.out_of_range(&value)),
+            Some((_, read)) => read,
+        }
+    }
+
     /// Whether [`clock`](Self::clock) is the machine's, by which others sleep too.
     pub fn is_real_time(self) -> bool {
         self.0.is_none_or(|value| value.is_none())

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use std::time::Duration;
 
 /// How often the main thread looks for signals: 100 ms is what a person takes for at once.
-const SIGNALS_EVERY: Duration = Duration::from_millis(50);
+pub const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
 /// Waits for its turn. What a signal's handler raises, this does, and then nothing is taken.
 #[cold]
@@ -25,7 +25,7 @@ pub fn wait(py: Python<'_>, budget: &Budget, number: u64, timeout_ns: Option<u64
     ended.map_err(|error| raised.unwrap_or_else(|| budget.error(number, error)))
 }
 
-fn on_main_thread(py: Python<'_>) -> PyResult<bool> {
+pub fn on_main_thread(py: Python<'_>) -> PyResult<bool> {
     let threading = py.import("threading")?;
     threading.call_method0("main_thread")?.getattr("ident")?.eq(threading.call_method0("get_ident")?)
 }

@@ -9,9 +9,11 @@ import_exception!(tidegate.errors, Closed);
 import_exception!(tidegate.errors, ConfigError);
 import_exception!(tidegate.errors, ExceedsCapacity);
 import_exception!(tidegate.errors, Forked);
+import_exception!(tidegate.errors, GateRefused);
 import_exception!(tidegate.errors, InternalError);
 import_exception!(tidegate.errors, QueueFull);
 import_exception!(tidegate.errors, Refused);
+import_exception!(tidegate.errors, RulesError);
 import_exception!(tidegate.errors, TimedOut);
 
 /// A wrong value: `ARGUMENT: got VALUE; allowed: WHAT`.

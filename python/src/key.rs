@@ -53,7 +53,7 @@ pub fn read_key_at<'a>(value: &'a Bound<'_, PyAny>, list: &str, index: usize) ->
 }
 
 #[inline]
-fn read_named<'a>(value: &'a Bound<'_, PyAny>, name: impl FnOnce() -> String) -> PyResult<Cow<'a, [u8]>> {
+pub fn read_named<'a>(value: &'a Bound<'_, PyAny>, name: impl FnOnce() -> String) -> PyResult<Cow<'a, [u8]>> {
     // Exact types first: to compare pointers is cheaper than to ask for what a type derives from.
     if let Ok(text) = value.cast_exact::<PyString>() {
         return text_key(text);

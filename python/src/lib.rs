@@ -8,6 +8,7 @@ mod clock;
 mod concurrency;
 mod decision;
 mod error;
+mod gate;
 mod guard;
 mod key;
 mod keyed_concurrency;
@@ -32,6 +33,8 @@ const _: () = {
     }
     assert!(fits::<clock::ManualClock>() && fits::<quota::Quota>() && fits::<decision::Decision>());
     assert!(fits::<rate::RateLimiter>() && fits::<concurrency::ConcurrencyLimiter>() && fits::<permit::Permit>());
+    assert!(fits::<gate::Gate>() && fits::<gate::Entry>() && fits::<gate::Refusal>() && fits::<gate::Entering>());
+    assert!(fits::<gate::Events>() && fits::<gate::Watch>());
     assert!(fits::<turn::Wait>() && fits::<reservation::Reservation>());
     assert!(fits::<keyed_rate::KeyedRateLimiter>() && fits::<keyed_concurrency::KeyedConcurrencyLimiter>());
 };
@@ -47,6 +50,8 @@ mod _tidegate {
     use super::concurrency::ConcurrencyLimiter;
     #[pymodule_export]
     use super::decision::Decision;
+    #[pymodule_export]
+    use super::gate::{Entering, Entry, Events, Gate, Refusal, Watch};
     #[pymodule_export]
     use super::key::{ip_key, key_of};
     #[pymodule_export]

@@ -226,7 +226,7 @@ impl Drop for Permit {
 
 /// Does something in the middle of whatever goes on: an exception that is on its way stays, and one that comes up is printed. To
 /// give back may run Python too, that of tasks that wait.
-fn aside(py: Python<'_>, act: impl FnOnce() -> PyResult<()>) {
+pub fn aside(py: Python<'_>, act: impl FnOnce() -> PyResult<()>) {
     let (mut kind, mut value, mut traceback) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
     // SAFETY: attached, as `py` proves; the three pointers are valid for writing.
     unsafe { ffi::PyErr_Fetch(&mut kind, &mut value, &mut traceback) };

@@ -101,6 +101,35 @@ class Service:
         return bool(job)
 
 
+gate = tidegate.Gate([{"name": "a", "quota": "1/s"}], clock=clock)
+gate = tidegate.Gate("", "yaml")
+with gate.enter(path="/", client=b"x", caller=None, cost=2, timeout=timedelta(seconds=1)) as entry:
+    assert_type(entry.rules, tuple[str, ...])
+if got := gate.try_enter({"path": "/"}, timeout=0):
+    assert_type(got, tidegate.Entry)
+else:
+    assert_type(got, tidegate.Refusal)
+assert_type(gate.reload("").changed, tuple[str, ...])
+assert_type(gate.stats().rules["a"].refused, int)
+assert_type(gate.explain(path="/").rules[0].status, str | None)
+gate.listen(lambda event: event.name)
+gate.pull(lambda: None, every=timedelta(seconds=5), format="json").stop()
+
+
+async def enters() -> None:
+    async with gate.enter_async(path="/") as entry:
+        assert_type(entry, tidegate.Entry)
+    assert_type(await gate.enter_async(), tidegate.Entry)
+    async with await asyncio.create_task(gate.enter_async()) as entry:
+        assert_type(entry.applies, bool)
+
+
+@gate.guard(lambda text: {"path": text}, timeout=0)
+def page(text: str) -> int:
+    return len(text)
+
+
+assert_type(page("x"), int)
 assert_type(length("x"), int)
 assert_type(asyncio.run(fetch("x")), bytes)
 assert_type(Service().run(1), str)
@@ -123,6 +152,9 @@ MISUSE = {
     "ConcurrencyLimiter(4).acquire(timeout='1')": "arg-type",
     "RateLimiter('5/s').guard()(print)(1, nothing=2)": "call-overload",
     "RateLimiter('5/s').guard(print)": "arg-type",
+    "Gate([]).enter(path=7)": "arg-type",
+    "Gate(7)": "arg-type",
+    "Gate('', 'ini')": "arg-type",
     "ConcurrencyLimiter(4).guard(cost=2)": "call-arg",
     "KeyedRateLimiter('5/s', 1000)": "call-arg",
     "KeyedRateLimiter('5/s', when_full='deny')": "arg-type",

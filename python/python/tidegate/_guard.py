@@ -38,8 +38,8 @@ def guard(
 ) -> Callable[[F], F]:
     """The decorator that takes so many, of a call's key if there are keys, when the body starts."""
     if timeout == 0:
-        return _decorator(_without_wait(_of_call(limiter._admit, key, number, timeout)))
-    return _decorator(
+        return decorator(_without_wait(_of_call(limiter._admit, key, number, timeout)))
+    return decorator(
         Admission(
             now=_of_call(limiter.acquire, key, number, timeout),
             later=_of_call(limiter.acquire_async, key, number, timeout),
@@ -67,7 +67,7 @@ def _without_wait(now: Callable[[Args, Kwargs], Held | None]) -> Admission:
     return Admission(now, later)
 
 
-def _decorator(admission: Admission) -> Callable[[F], F]:
+def decorator(admission: Admission) -> Callable[[F], F]:
     def decorate(function: Any) -> Any:
         if isinstance(function, (staticmethod, classmethod)):
             return type(function)(decorate(function.__func__))

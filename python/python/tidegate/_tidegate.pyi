@@ -1,22 +1,31 @@
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import timedelta
+from os import PathLike
 from types import FrameType, TracebackType
 from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, final
 
+from tidegate._gate import EnterAsync, Pull
 from tidegate._waiting import Turn
+from tidegate.gate import Explanation, GateEvent, GateStats, Reloaded
 from tidegate.stats import ConcurrencyStats, DeniedKey, KeyedConcurrencyStats, KeyedRateStats, RateStats
 
 __all__ = [
     "ConcurrencyLimiter",
     "Decision",
+    "Entering",
+    "Entry",
+    "Events",
+    "Gate",
     "KeyedConcurrencyLimiter",
     "KeyedRateLimiter",
     "ManualClock",
     "Permit",
     "Quota",
     "RateLimiter",
+    "Refusal",
     "Reservation",
     "Wait",
+    "Watch",
     "__version__",
     "ip_key",
     "key_of",
@@ -31,6 +40,10 @@ _Quotas: TypeAlias = Quota | str | Sequence[Quota | str]
 _Algorithm: TypeAlias = Literal["gcra", "fixed_window", "sliding_window", "sliding_log"]
 _Anchor: TypeAlias = Literal["first", "clock"]
 _WhenFull: TypeAlias = Literal["evict", "deny_new"]
+_Rules: TypeAlias = str | Mapping[str, Any] | Iterable[Mapping[str, Any]]
+_Format: TypeAlias = Literal["toml", "json", "yaml"]
+_Value: TypeAlias = str | bytes | None
+_Attributes: TypeAlias = Mapping[str, str] | Mapping[str, bytes] | Mapping[str, str | bytes | None]
 
 @final
 class Quota:
@@ -766,3 +779,340 @@ def ip_key(address: str, prefix: SupportsIndex | None = None) -> bytes:
 
     Raises ConfigError if the address is none, or the prefix is longer than it.
     """
+
+@final
+class Gate:
+    """Admits requests by named rules, which can be changed while it is in use: all rules that match a request must
+    admit it, and if one refuses, nothing is taken.
+
+    rules: what a rule file holds, as its text or as Python values: a list of rules, each a dict, or a dict with "rules"
+    and perhaps "show_keys". A text is in the format "toml", "json" or "yaml".
+    clock: the clock of quotas and waits: a ManualClock, for tests, or None for the machine's monotonic clock. The first
+    limiter of a process on that clock may take up to 200 ms to build, once: it calibrates the clock.
+
+    A request is its attributes, by name: str or bytes, or None for one that it doesn't have; path="/search", or in a
+    dict. Which there are is up to rules and callers.
+
+    Every method may be called from any thread at once. Raises RulesError with all that is wrong with rules, and
+    ConfigError (a ValueError) or TypeError for a wrong argument; nothing is taken then. In the child of a fork nobody
+    waits, and entries of the parent are the parent's.
+    """
+
+    def __new__(cls, rules: _Rules, format: _Format = "toml", *, clock: ManualClock | None = None) -> Gate: ...
+    @classmethod
+    def open(cls, path: str | PathLike[str], *, watch: bool = False, clock: ManualClock | None = None) -> Gate:
+        """A gate with the rules of a file, whose name ends in .toml, .json, .yaml or .yml.
+
+        watch: whether it is read again whenever it changes, as by watch_file().
+        """
+
+    def enter(
+        self,
+        attributes: _Attributes | None = None,
+        /,
+        *,
+        cost: SupportsIndex = 1,
+        timeout: _Seconds | None = None,
+        **more: _Value,
+    ) -> Entry:
+        """Admits a request, as an Entry that holds what its rules gave until it is released: `with
+        gate.enter(path="/search"):`. A rule that says so makes it wait, on this thread. Other threads run meanwhile,
+        and signals are noticed.
+
+        cost: what the request costs, which rules may multiply: 1 to 2**53-1.
+        timeout: seconds to wait at most in all (int, float or timedelta); 0 never waits; None waits for as long as the
+        rules say. An attribute of one of these names is given in a dict.
+
+        Raises GateRefused if a rule refuses; nothing is taken then. A request to which no rule applies is admitted:
+        entry.applies tells.
+        """
+
+    def try_enter(
+        self,
+        attributes: _Attributes | None = None,
+        /,
+        *,
+        cost: SupportsIndex = 1,
+        timeout: _Seconds | None = None,
+        **more: _Value,
+    ) -> Entry | Refusal:
+        """enter() that gives a Refusal, which is false, where enter() would raise it: `if entry :=
+        gate.try_enter(...):`.
+        """
+
+    def enter_async(
+        self,
+        attributes: _Attributes | None = None,
+        /,
+        *,
+        cost: SupportsIndex = 1,
+        timeout: _Seconds | None = None,
+        **more: _Value,
+    ) -> EnterAsync:
+        """enter() for asyncio, on any loop: `async with gate.enter_async(path="/search") as entry:`, or `entry = await
+        gate.enter_async(...)`. A task that waits blocks no other; cancelling it gives all back.
+        """
+
+    def _begin(
+        self, make_turn: type[Turn], attributes: Mapping[str, Any], cost: int, timeout: _Seconds | None
+    ) -> Entry | Refusal | Entering:
+        """Enters or is refused at once, or begins to wait as what make_turn makes: what enter_async() does."""
+
+    def guard(
+        self,
+        attributes: _Attributes | Callable[..., _Attributes] | None = None,
+        /,
+        *,
+        cost: SupportsIndex = 1,
+        timeout: _Seconds | None = None,
+        **more: _Value,
+    ) -> Callable[[_F], _F]:
+        """Makes a decorator: the function's body runs once the request was admitted, and what that took is held until
+        it ends; an exception that leaves it counts as failed work.
+
+        attributes: of each call; or a function that is called with the arguments of each call and returns them, as a
+        dict. What it raises, the call raises.
+        timeout: as in enter(). Functions wait as enter() does, async ones as enter_async() does.
+
+        For functions, async functions, generators, async generators and methods. Raises GateRefused as enter() does.
+        """
+
+    def explain(
+        self, attributes: _Attributes | None = None, /, *, cost: SupportsIndex = 1, **more: _Value
+    ) -> Explanation:
+        """What each rule says to a request, and why; spends nothing. As lines of text: str()."""
+
+    def reload(self, rules: _Rules, format: _Format = "toml") -> Reloaded:
+        """Puts other rules in the place of those in use, and tells what that did. A rule that keeps its name keeps what
+        is used, unless it becomes one of another kind; entries of one that is gone keep what they hold until they are
+        released.
+
+        Raises RulesError with all that is wrong; nothing changes then.
+        """
+
+    def reload_file(self, path: str | PathLike[str]) -> Reloaded:
+        """reload() with the rules of a file, whose name ends in .toml, .json, .yaml or .yml."""
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The rules in use, as a rule file would hold them: a dict with "show_keys" and "rules"."""
+
+    def stats(self) -> GateStats:
+        """What was admitted and refused since the gate was built, in all and by rule."""
+
+    def events(self) -> Events:
+        """The events from now on, for who takes them on a thread of their own: an iterator that waits for each. One
+        listens at a time: whoever did before gets no more.
+        """
+
+    def listen(self, callback: Callable[[GateEvent], object] | None) -> None:
+        """Calls the callback with each event from now on, on a daemon thread of its own, until the gate is gone or
+        another listens. One that fails is called with the next event all the same; what it raised is logged. None:
+        nobody listens any more.
+        """
+
+    def watch_file(self, path: str | PathLike[str]) -> Watch:
+        """Reads the rules of a file, as reload_file() does, and again whenever it changes: in place, by a rename, or
+        when a link to it leads elsewhere, as those of Kubernetes do; seen at once where the file system tells, and
+        within 30 s everywhere. What is wrong then is told as the event reload_failed; the last good rules stay. Goes on
+        until stop() or the end of the gate, off the threads of requests; not in the child of a fork: call it there
+        again.
+
+        Raises RulesError if the file is wrong now, or can't be read.
+        """
+
+    def pull(self, source: Callable[[], _Rules | None], every: _Seconds = 5.0, format: _Format = "toml") -> Pull:
+        """Calls the function now and about every so many seconds, on a daemon thread of its own, and puts the rules
+        that it returns, as reload() takes them, in the place of those in use: for a database, or whatever can be asked.
+        None means that nothing is new. When it raises, or what it returns is wrong, that is told as the event
+        reload_failed, once; the last good rules stay. Goes on until stop() or the end of the gate; not in the child of
+        a fork: call it there again.
+        """
+
+    def _reload_failed(self, told: str) -> None:
+        """Tells that rules couldn't be had from a source."""
+
+@final
+class Watch:
+    """Keeps a gate's rules as a file has them, until stop() or the end of the gate."""
+
+    def stop(self) -> None:
+        """From here on the rules stay as they are."""
+
+@final
+class Entry:
+    """A request that was admitted, and what it holds: given back once, by release() or at the end of a with block
+    (async with does the same), on any thread or task.
+
+    In such a block, an exception that leaves it counts as failed work (GeneratorExit doesn't: it only ends a generator
+    early). One that is dropped unreleased is released, with a ResourceWarning.
+    """
+
+    @property
+    def applies(self) -> bool:
+        """Whether a rule applies to the request; if none does, it is admitted all the same."""
+
+    @property
+    def status(self) -> Literal["allowed", "no_rule"]:
+        """ "allowed", or "no_rule" if none applies."""
+
+    @property
+    def released(self) -> bool:
+        """Whether it was released."""
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The names of the rules that gave something, while it is held."""
+
+    def headers(self, *, legacy: bool = False) -> dict[str, str]:
+        """The headers that an HTTP response has by it, such as RateLimit; while it is held.
+
+        legacy: X-RateLimit-Limit, -Remaining and -Reset too, of the quota with the least remaining; the last is a Unix
+        time.
+        """
+
+    def _raw_headers(self, legacy: bool) -> list[tuple[bytes, bytes]]:
+        """Likewise, as ASGI has them."""
+
+    def release(self, ok: bool = True) -> None:
+        """Gives back what it holds; ok tells the statistics whether the work went well.
+
+        Raises ConfigError if it was released before.
+        """
+
+    def _end(self, ok: bool) -> None:
+        """Gives back what it holds, if that wasn't done before."""
+
+    def __enter__(self) -> Entry: ...
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None, /
+    ) -> None:
+        """Gives back what it holds, if release() didn't."""
+
+    def __aenter__(self) -> Awaitable[Entry]: ...
+    def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None, /
+    ) -> Awaitable[None]:
+        """Gives back what it holds, if release() didn't."""
+
+@final
+class Refusal:
+    """Why a request was not admitted, and by which rule; false. Nothing was taken.
+
+    If several rules refuse, it is of the one that has to be waited for longest. Times are in seconds, rounded up; the
+    exact figures are those that end in _ns. str() is a line for people.
+    """
+
+    @property
+    def rule(self) -> str:
+        """The rule's name."""
+
+    @property
+    def key(self) -> str | None:
+        """Whose budget it is: the key's value, or several joined by ", ", at most 100 characters; or, unless the rules
+        say show_keys, "#" and 16 hexadecimal digits that stand for it in this process. None if the rule has no key.
+        """
+
+    @property
+    def status(self) -> str:
+        """ "denied" (not now), "exceeds_capacity" (never: the cost is more than fits at once) or "keys_full" (no room
+        for a new key); after a wait "timed_out" or "queue_full".
+        """
+
+    @property
+    def limit(self) -> int:
+        """Tokens per period, or permits at once."""
+
+    @property
+    def remaining(self) -> int:
+        """Tokens or permits that could be taken."""
+
+    @property
+    def quota(self) -> Quota | None:
+        """The quota that refused; None if it was a limit of permits."""
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds until the same request would be admitted by the rule, if nobody else asks; math.inf for never; None
+        if that depends on others that are inside.
+        """
+
+    @property
+    def retry_after_ns(self) -> int | None:
+        """Nanoseconds until then, exact; None for never, or if that depends on others."""
+
+    @property
+    def retry_after_seconds(self) -> int | None:
+        """Whole seconds until then, at least 1, as the header Retry-After has them; None for never, or if that depends
+        on others: leave the header out then.
+        """
+
+    @property
+    def in_flight(self) -> int | None:
+        """How many are inside; None if it was a quota."""
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds that it waited."""
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds that it would have waited at most: the call's timeout; None if it had none."""
+
+    def headers(self, *, legacy: bool = False) -> dict[str, str]:
+        """The headers that an HTTP response of status 429 has by it: Retry-After, RateLimit-Policy and RateLimit, those
+        that apply.
+
+        legacy: X-RateLimit-Limit, -Remaining and -Reset too; the last is a Unix time.
+        """
+
+    def _raw_headers(self, legacy: bool) -> list[tuple[bytes, bytes]]:
+        """Likewise, as ASGI has them."""
+
+    def problem_json(self) -> str:
+        """The body of that response, of the media type application/problem+json (RFC 9457)."""
+
+    def __bool__(self) -> Literal[False]: ...
+
+@final
+class Events:
+    """The events of a gate, in order: an iterator that waits for each, until the gate is gone or another listens. 1,024
+    events wait to be taken; those that find no room are dropped.
+    """
+
+    def get(self, timeout: _Seconds | None = None) -> GateEvent | None:
+        """The next event; None if none came within so many seconds (int, float or timedelta), or none will; None waits
+        for ever.
+        """
+
+    @property
+    def dropped(self) -> int:
+        """How many events found no room, since nobody took those before."""
+
+    def __iter__(self) -> Events: ...
+    def __next__(self) -> GateEvent: ...
+
+@final
+class Entering:
+    """One task's request."""
+
+    @property
+    def turn(self) -> Turn:
+        """What is told."""
+
+    @property
+    def over(self) -> bool:
+        """Whether it waits no longer."""
+
+    def poll(self) -> float | None:
+        """After how many seconds to poll again; None if it will be told."""
+
+    def leave(self) -> None:
+        """Goes without what was asked for; what it got goes back."""
+
+    def outcome(self) -> Entry | Refusal:
+        """What became of it: an Entry or a Refusal."""

@@ -6,7 +6,7 @@ import asyncio
 from types import FrameType
 from typing import Any
 
-from tidegate._tidegate import ConcurrencyLimiter, Permit, Wait
+from tidegate._tidegate import ConcurrencyLimiter, Entering, Permit, Wait
 
 
 class Turn:
@@ -14,7 +14,7 @@ class Turn:
 
     __slots__ = ("future", "loop", "timer", "wait")
 
-    wait: Wait | None
+    wait: Wait | Entering | None
     """None once the task has gone: so no cycle is left for the garbage collector."""
 
     def __init__(self) -> None:
@@ -62,11 +62,8 @@ class Turn:
         return self.loop.is_closed()
 
 
-async def acquire(limiter: Any, key: str | bytes | None, number: int, timeout_ns: int | None) -> Permit | None:
-    """Takes so many, of the key if there are keys, waiting for its turn; a task that is cancelled leaves the queue."""
-    wait: Permit | Wait | None = limiter._begin(Turn, key, number, timeout_ns)
-    if not isinstance(wait, Wait):
-        return wait
+async def until_over(wait: Any) -> Any:
+    """Waits until it is over, and gives what came of it; a task that is cancelled leaves."""
     turn: Turn = wait.turn
     try:
         turn.look()
@@ -77,6 +74,15 @@ async def acquire(limiter: Any, key: str | bytes | None, number: int, timeout_ns
     finally:
         turn.end()
     return wait.outcome()
+
+
+async def acquire(limiter: Any, key: str | bytes | None, number: int, timeout_ns: int | None) -> Permit | None:
+    """Takes so many, of the key if there are keys, waiting for its turn; a task that is cancelled leaves the queue."""
+    taken: Permit | Wait | None = limiter._begin(Turn, key, number, timeout_ns)
+    if isinstance(taken, Wait):
+        permit: Permit | None = await until_over(taken)
+        return permit
+    return taken
 
 
 async def enter(limiter: ConcurrencyLimiter, frame: FrameType | None) -> Permit:

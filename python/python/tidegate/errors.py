@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tidegate._tidegate import Decision
+    from tidegate._tidegate import Decision, Refusal
+    from tidegate.gate import Fault
 
 
 class TidegateError(Exception):
@@ -68,6 +69,65 @@ class QueueFull(Refused):
 
 class Closed(Refused):
     """The limiter is closed."""
+
+
+class GateRefused(Refused):
+    """A rule of a gate refused a request; nothing was taken. All that is known is in `refusal`."""
+
+    refusal: Refusal
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(
+            None,
+            str(refusal),
+            refusal.elapsed,
+            refusal.timeout,
+            refusal.limit,
+            refusal.in_flight,
+            refusal.waiting,
+        )
+        self.refusal = refusal
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.refusal,), self.__dict__
+
+    @property
+    def rule(self) -> str:
+        """The rule's name."""
+        return self.refusal.rule
+
+    @property
+    def key(self) -> str | None:
+        """Whose budget it is, as in Refusal.key; None if the rule has no key."""
+        return self.refusal.key
+
+    @property
+    def status(self) -> str:
+        """Why: "denied", "exceeds_capacity" or "keys_full"; after a wait "timed_out" or "queue_full"."""
+        return self.refusal.status
+
+    @property
+    def remaining(self) -> int:
+        """Tokens or permits that could be taken."""
+        return self.refusal.remaining
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds until the rule would admit it, if nobody else asks; math.inf: never; None: others decide that."""
+        return self.refusal.retry_after
+
+
+class RulesError(TidegateError, ValueError):
+    """Rules that are wrong; nothing was changed. `faults` has all that is, str() a line for each."""
+
+    faults: tuple[Fault, ...]
+
+    def __init__(self, faults: tuple[Fault, ...]) -> None:
+        super().__init__(faults)
+        self.faults = faults
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.faults))
 
 
 class ConfigError(TidegateError, ValueError):

@@ -1,0 +1,85 @@
+//! Word of what a gate refuses and of its reloads.
+
+use super::refusal::Refusal;
+use super::rules;
+use crate::argument::Given;
+use crate::blocking::{SIGNALS_EVERY, on_main_thread};
+use crate::error::no_panic;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tidegate::gate::GateEvent;
+
+/// The events of a gate, in order: an iterator that waits for each, until the gate is gone or another listens. 1,024 events wait to be
+/// taken; those that find no room are dropped.
+#[pyclass(frozen, module = "tidegate")]
+pub struct Events(Mutex<tidegate::gate::Events>);
+
+impl Events {
+    pub fn new(events: tidegate::gate::Events) -> Self {
+        Self(Mutex::new(events))
+    }
+
+    /// The next event, if it comes in time; and whether none will any more.
+    fn next(&self, py: Python<'_>, timeout: Duration) -> PyResult<(Option<GateEvent>, bool)> {
+        let most = if on_main_thread(py)? { SIGNALS_EVERY } else { Duration::from_secs(3_600) };
+        let began = Instant::now();
+        py.detach(|| {
+            loop {
+                let step = timeout.saturating_sub(began.elapsed()).min(most);
+                let asked = Instant::now();
+                let events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let event = events.next(step);
+                drop(events);
+                // Before its time only for want of anybody who could tell something.
+                let is_over = event.is_none() && asked.elapsed() < step;
+                if event.is_some() || is_over || began.elapsed() >= timeout {
+                    return Ok((event, is_over));
+                }
+                Python::attach(|py| py.check_signals())?;
+            }
+        })
+    }
+}
+
+#[pymethods]
+impl Events {
+    /// The next event; None if none came within so many seconds (int, float or timedelta), or none will; None waits for ever.
+    #[pyo3(signature = (timeout = Given::LEFT_OUT), text_signature = "($self, timeout=None)")]
+    fn get<'py>(&self, py: Python<'py>, timeout: Given<'_, 'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        no_panic(|| {
+            let timeout = timeout.timeout_or(None)?.map_or(Duration::MAX, Duration::from_nanos);
+            self.next(py, timeout)?.0.map(|event| told(py, event)).transpose()
+        })
+    }
+
+    /// How many events found no room, since nobody took those before.
+    #[getter]
+    fn dropped(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped())
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        no_panic(|| self.next(py, Duration::MAX)?.0.map(|event| told(py, event)).transpose())
+    }
+}
+
+fn told(py: Python<'_>, event: GateEvent) -> PyResult<Bound<'_, PyAny>> {
+    static EVENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let make = EVENT.import(py, "tidegate.gate", "GateEvent")?;
+    let name = event.name();
+    match event {
+        GateEvent::Refused(refusal) | GateEvent::ShadowRefused(refusal) => {
+            make.call1((name, Refusal::from(Box::new(refusal))))
+        }
+        GateEvent::Reloaded(reloaded) => make.call1((name, None::<()>, rules::reloaded(py, reloaded)?)),
+        GateEvent::ReloadFailed(faults) => make.call1((name, None::<()>, None::<()>, rules::faults(py, &faults)?)),
+        // What this version doesn't know.
+        _ => make.call1((name,)),
+    }
+}
