@@ -171,11 +171,20 @@ def test_the_example_of_the_readme_that_waits_for_keys_runs(capsys):
     assert (page, reports, waiting) == ("7", "[0, 1, 2]", "1 0")
 
 
+def test_the_example_of_the_readme_with_a_gate_runs(capsys):
+    run_example(5)
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "('downloads',) True"
+    assert told[1].startswith("search 100 20 inf exceeds_capacity by")
+    assert told[2] == "cats"
+    assert any(line.startswith("rule search: matches, since path") for line in told)
+
+
 def run_example(index, written=None, quota=None):
     """Runs an example of the README, perhaps with another quota than it is written with."""
     readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
     examples = re.findall(r"^```python\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
-    assert len(examples) == 5
+    assert len(examples) == 6
     example = examples[index]
     if written:
         assert example.count(written) == 1

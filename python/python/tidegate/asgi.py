@@ -1,0 +1,123 @@
+"""A gate in front of an ASGI application, such as Starlette's, FastAPI's, Litestar's or Django's."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from datetime import timedelta
+from typing import Any
+
+from tidegate import _web
+from tidegate._tidegate import Entering, Entry, Gate, Refusal
+from tidegate._waiting import Turn, until_over
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class GateMiddleware:
+    """Lets requests through a gate, with the attributes path, method and client.
+
+    gate: may be changed while it is in use, as by reload().
+    trusted_hops: how many proxies of one's own forward requests: with 0 the client is the peer, with more it is taken
+    from X-Forwarded-For, counted from the right. An IPv6 client is its /64, such as "2001:db8::/64". Where
+    the server reads that header itself, as uvicorn by default does for proxies on its machine, leave it at 0.
+    attributes: called with the scope of each request; the attributes that it returns are added, or replace these.
+    timeout: seconds that a request may wait at most (int, float or timedelta); 0 never waits, None waits for as long as
+    the rules say.
+    legacy_headers: whether responses have X-RateLimit-Limit, -Remaining and -Reset (a Unix time) too.
+
+    What a request took is held until its response's body is sent, or until the application ends if that is sooner: as
+    it does when the client goes away or when it fails. An exception, or a status of 500 or more, counts as failed work.
+    A refused request is answered with 429 and a problem+json body; its body isn't read. Both kinds of response have
+    RateLimit-Policy and RateLimit.
+
+    A WebSocket is a request that lasts until it is closed, of the method GET; refused, it is answered with 429 where
+    the server can (the extension websocket.http.response), else closed before it is accepted, which is a 403. Other
+    scopes pass.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        gate: Gate,
+        *,
+        trusted_hops: int = 0,
+        attributes: Callable[[Scope], _web.Attributes] | None = None,
+        timeout: float | timedelta | None = None,
+        legacy_headers: bool = False,
+    ) -> None:
+        self.app = app
+        self.options = _web.Options(gate, trusted_hops, attributes, timeout, legacy_headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        kind = scope["type"]
+        if kind != "http" and kind != "websocket":
+            await self.app(scope, receive, send)
+            return
+        options = self.options
+        client = scope.get("client")
+        attributes = options.of(
+            scope,
+            scope["path"],
+            scope.get("method", "GET"),
+            client[0] if client else None,
+            forwarded_for(scope) if options.trusted_hops else None,
+        )
+        entered = options.gate._begin(Turn, attributes, 1, options.timeout)
+        if isinstance(entered, Entering):
+            entered = await until_over(entered)
+        if isinstance(entered, Refusal):
+            await self.refuse(entered, scope, receive, send)
+        elif kind == "http":
+            await self.serve(entered, scope, receive, send)
+        else:
+            with entered:
+                await self.app(scope, receive, send)
+
+    async def serve(self, entry: Entry, scope: Scope, receive: Receive, send: Send) -> None:
+        ok = False
+        headers = entry._raw_headers(self.options.legacy_headers)
+
+        async def send_through(message: Message) -> None:
+            nonlocal ok
+            kind = message["type"]
+            if kind == "http.response.start":
+                ok = message["status"] < 500
+                if headers:
+                    message = {**message, "headers": [*message.get("headers", ()), *headers]}
+                await send(message)
+            elif kind == "http.response.body" and not message.get("more_body"):
+                await send(message)
+                entry._end(ok)
+            else:
+                await send(message)
+
+        try:
+            await self.app(scope, receive, send_through)
+        except BaseException:
+            ok = False
+            raise
+        finally:
+            entry._end(ok)
+
+    async def refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+        response = "http.response"
+        if scope["type"] == "websocket":
+            await receive()  # its websocket.connect, which comes first
+            response = "websocket.http.response"
+            if response not in (scope.get("extensions") or {}):
+                await send({"type": "websocket.close", "code": 1013, "reason": "rate limited"})
+                return
+        body = refusal.problem_json().encode()
+        headers = refusal._raw_headers(self.options.legacy_headers)
+        headers += [(b"content-type", _web.PROBLEM.encode()), (b"content-length", b"%d" % len(body))]
+        await send({"type": f"{response}.start", "status": 429, "headers": headers})
+        await send({"type": f"{response}.body", "body": body})
+
+
+def forwarded_for(scope: Scope) -> str:
+    """The header X-Forwarded-For; of several one after the other, as they came."""
+    return b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for").decode("latin-1")
