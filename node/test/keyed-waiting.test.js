@@ -95,6 +95,20 @@ describe('waiting for permits of keys', () => {
     held.release();
   });
 
+  test('what was waited for is held since it was granted', async () => {
+    const { clock, limiter } = atClock(KeyedConcurrencyLimiter, 1, { trackHoldTime: true });
+    clock.advance(1000);
+    const permit = await limiter.acquire('ann');
+    const wait = limiter.acquire('ann');
+    clock.advance(500);
+    permit.release();
+    const next = await wait;
+    clock.advance(70);
+    next.release();
+    const { holdTimeTotalMs, holdTimeMaxMs } = limiter.stats();
+    assert.deepEqual([holdTimeTotalMs, holdTimeMaxMs], [570, 500]);
+  });
+
   test('the wrong key is a rejection that names it, before all else', async () => {
     const limiter = new KeyedConcurrencyLimiter(1);
     const keyed = new KeyedRateLimiter('1/s');
