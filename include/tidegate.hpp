@@ -88,6 +88,7 @@ enum class Status : std::int32_t {
     pending = TIDEGATE_PENDING,
     too_late = TIDEGATE_TOO_LATE,
     poll_again = TIDEGATE_POLL_AGAIN,
+    no_rule = TIDEGATE_NO_RULE,
     null_pointer = TIDEGATE_ERROR_NULL_POINTER,
     struct_size = TIDEGATE_ERROR_STRUCT_SIZE,
     invalid_option = TIDEGATE_ERROR_OPTION,

@@ -19,6 +19,7 @@ esac
 files=(
     include/tidegate.h
     include/tidegate.hpp
+    include/tidegate_gate.hpp
     lib/libtidegate.a
     lib/libtidegate.so
     lib/libtidegate.so.1
@@ -38,7 +39,7 @@ if [ "$mode" = uninstall ]; then
 fi
 
 install -d "$root/include" "$root/lib/pkgconfig" "$root/share/doc/tidegate"
-install -m 644 include/tidegate.h include/tidegate.hpp "$root/include"
+install -m 644 include/tidegate.h include/tidegate{,_gate}.hpp "$root/include"
 install -m 755 build/lib/libtidegate.so.1 "$root/lib"
 ln -sf libtidegate.so.1 "$root/lib/libtidegate.so"
 install -m 644 build/lib/libtidegate.a "$root/lib"

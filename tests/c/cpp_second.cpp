@@ -1,6 +1,6 @@
 // A second translation unit with the header: what both have must be one.
 
-#include "tidegate.hpp"
+#include "tidegate_gate.hpp"
 
 bool second_unit_takes_one(const tidegate::RateLimiter &limiter) {
     return static_cast<bool>(limiter.try_acquire());

@@ -118,7 +118,7 @@ fi
 # The statement does not compile, and the complaint is about what the caller wrote: it says WHY and nothing of our insides.
 refuses_to_compile() {
     local statement=$1 why=$2 complaint
-    printf '#include "tidegate.hpp"\nvoid call() { %s }\n' "$statement" > "$out/refused.cpp"
+    printf '#include "tidegate_gate.hpp"\nvoid call() { %s }\n' "$statement" > "$out/refused.cpp"
     if complaint=$(LC_ALL=C ${CXX:-c++} -std=c++17 "${warnings[@]}" -Iinclude -fsyntax-only "$out/refused.cpp" 2>&1); then
         echo 'it compiles'
         return 1
@@ -150,6 +150,10 @@ if has cpp; then
         'tidegate::ConcurrencyLimiter l(1); auto p = l.acquire(1, 250);' 'no matching function'
         'tidegate::KeyedRateLimiter l("1/s"); l.acquire("ann", 1, std::chrono::seconds(1));' 'nodiscard'
         'tidegate::KeyedConcurrencyLimiter l(1); l.acquire_async("ann");' 'nodiscard'
+        'tidegate::Gate g("");' 'no matching function'
+        'tidegate::Gate g("", tidegate::Format::toml); g.enter({});' 'nodiscard'
+        'tidegate::Gate g("", tidegate::Format::toml); auto e = g.enter({}, 1, 250);' 'no matching function'
+        'tidegate::Gate g("", tidegate::Format::toml); auto e = g.enter({{"path", 7}});' 'Attributes'
     )
     for ((i = 0; i < ${#refused[@]}; i += 2)); do
         check "C++ refuses to compile: ${refused[i]}" refuses_to_compile "${refused[i]}" "${refused[i + 1]}"
@@ -194,12 +198,14 @@ if has cpp; then
     compile_cpp test_keyed_cpp20 20 "$tests/test_keyed_cpp.cpp" "${link[@]}"
     compile_cpp test_keyed_waiting_cpp17 17 "$tests/test_keyed_waiting_cpp.cpp" "${link[@]}"
     compile_cpp test_keyed_waiting_cpp20 20 "$tests/test_keyed_waiting_cpp.cpp" "${link[@]}"
+    compile_cpp test_gate_cpp17 17 "$tests/test_gate_cpp.cpp" "${link[@]}"
+    compile_cpp test_gate_cpp20 20 "$tests/test_gate_cpp.cpp" "${link[@]}"
     compile_cpp test_waiting_cpp17_threads 17 "$tests/test_waiting_cpp.cpp" "${link[@]}"
     compile_cpp test_waiting_cpp20_threads 20 "$tests/test_waiting_cpp.cpp" "${link[@]}"
     compile_cpp test_cpp_panic 17 "$tests/test_cpp_panic.cpp" "${link_panic[@]}"
     programs+=(test_cpp17 test_cpp20 test_cpp_arguments17 test_cpp_arguments20 test_keyed_cpp17 test_keyed_cpp20
-        test_keyed_waiting_cpp17 test_keyed_waiting_cpp20 test_waiting_cpp17_threads test_waiting_cpp20_threads
-        test_cpp_panic)
+        test_keyed_waiting_cpp17 test_keyed_waiting_cpp20 test_gate_cpp17 test_gate_cpp20
+        test_waiting_cpp17_threads test_waiting_cpp20_threads test_cpp_panic)
     compile_cpp conformance_cpp 17 -O2 "$tests/conformance.cpp" "${link[@]}"
 fi
 
@@ -220,6 +226,9 @@ if has cpp; then
     sed -n -e '/^#ifndef TIDEGATE_HPP/q' -e 's|^//     ||p' include/tidegate.hpp > "$out/example.cpp"
     compile_cpp example_cpp 17 "$out/example.cpp" "${link[@]}"
     check 'the example of tidegate.hpp runs as pasted' says_go_ahead "$out/example_cpp"
+    sed -n -e '/^#ifndef TIDEGATE_GATE_HPP/q' -e 's|^//     ||p' include/tidegate_gate.hpp > "$out/example_gate.cpp"
+    compile_cpp example_gate_cpp 17 "$out/example_gate.cpp" "${link[@]}"
+    check 'the example of tidegate_gate.hpp runs as pasted' says_go_ahead "$out/example_gate_cpp"
 fi
 
 # ---------------------------------------------------------------------------------------------------- the installation
@@ -248,7 +257,7 @@ installs_all_and_says_how_to_link() {
     rm -rf "$destination"
     said=$(install_or_uninstall install) || return
     grep -qF -- "-Wl,-rpath,$prefix/lib" <<< "$said" || return
-    same "$(printf "$prefix/%s\n" include/tidegate.h include/tidegate.hpp lib/libtidegate.{a,so,so.1} \
+    same "$(printf "$prefix/%s\n" include/tidegate.h include/tidegate{,_gate}.hpp lib/libtidegate.{a,so,so.1} \
         lib/pkgconfig/tidegate.pc share/doc/tidegate/LICENSE-{APACHE,MIT})" \
         "$(cd "$destination" && find . ! -type d | sed 's/^\.//' | LC_ALL=C sort)"
 }
@@ -283,7 +292,9 @@ if has c; then
     check 'an installed example of C runs, shared' example_runs_shared "${CC:-cc} -std=c11" "$out/example.c"
 fi
 if has cpp; then
-    check 'an installed example of C++ runs, shared' example_runs_shared "${CXX:-c++} -std=c++17" "$out/example.cpp"
+    for example in example example_gate; do
+        check "an installed $example of C++ runs, shared" example_runs_shared "${CXX:-c++} -std=c++17" "$out/$example.cpp"
+    done
 fi
 if has c; then
     check 'an installed example of C runs, static' example_runs_static "${CC:-cc} -std=c11" "$out/example.c"
@@ -300,7 +311,7 @@ fi
 if [[ ${#checker[@]} -gt 0 ]]; then
     for program in "${programs[@]}"; do
         arguments=()
-        [[ $program != test_*threads && $program != test_wait* ]] || arguments=(400 5)
+        [[ $program != test_*threads && $program != test_wait* && $program != test_gate_entering ]] || arguments=(400 5)
         check "$program under valgrind" "${checker[@]}" "$out/$program" "${arguments[@]}"
     done
 fi

@@ -26,6 +26,9 @@ static const char rules_text[] = "[[rules]]\n"
                                  "key = 'client'\n"
                                  "quota = '1000000000/s'\n";
 
+/* Beside it lie the files that it writes. */
+static const char *program = "test_gate_threads";
+
 static tidegate_gate *gate;
 static atomic_int inside, most_inside, wrong;
 
@@ -258,7 +261,9 @@ static void the_child_of_a_fork_is_not_called_back_and_has_nothing_of_its_parent
 }
 
 static void a_file_that_is_watched_changes_the_rules_until_it_is_freed(void) {
-    static const char path[] = "test_gate_watched.json", other[] = "test_gate_watched.new";
+    char path[512], other[512];
+    snprintf(path, sizeof path, "%s.json", program);
+    snprintf(other, sizeof other, "%s.new", program);
     FILE *file = fopen(path, "w");
     CHECK(file != NULL && fputs("{\"rules\": [{\"name\": \"all\", \"quota\": \"0/s\"}]}", file) >= 0 && fclose(file) == 0);
     gate = gate_of("rules = []", NULL);
@@ -279,6 +284,7 @@ static void a_file_that_is_watched_changes_the_rules_until_it_is_freed(void) {
 }
 
 int main(int count_of_arguments, char **arguments) {
+    program = count_of_arguments > 0 ? arguments[0] : program;
     rounds = count_of_arguments > 1 ? atoi(arguments[1]) : rounds;
     RUN(no_more_than_may_are_inside_at_once_while_the_rules_are_reloaded);
     RUN(waits_that_end_as_they_are_granted_lose_nothing_and_are_not_called_after_their_end);
