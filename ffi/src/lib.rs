@@ -24,7 +24,8 @@
 //!         return 0;
 //!     }
 //!
-//! Link with `-ltidegate`. C++ users find the same with owners and durations in tidegate.hpp.
+//! Link with `-ltidegate`. C++ users find the same with owners and durations in tidegate.hpp and
+//! tidegate_gate.hpp.
 //!
 //! Rules that hold for every function, so that they are not said again below:
 //!

@@ -133,6 +133,21 @@ static void a_clock_that_moves_calls_back_and_a_wait_that_is_too_long_is_refused
     tidegate_clock_free(clock);
 }
 
+static void what_a_poll_itself_brings_about_calls_nobody_back(void) {
+    tidegate_gate *gate = gate_of("[[rules]]\nname = 'paced'\nquota = '1000/s burst 1'\ntimeout = '1h'\n", NULL);
+    for (int i = 0; i < 5; i++) {
+        Waiting *waiting = begin(gate, "/", TIDEGATE_NEVER_NS);
+        CHECK(waiting->request.status == TIDEGATE_ALLOWED || waiting->wake_after_ns <= MS);
+        while (waiting->request.status == TIDEGATE_PENDING) {
+            poll_again(waiting);
+        }
+        CHECK_EQUAL(waiting->request.status, TIDEGATE_ALLOWED);
+        CHECK_EQUAL(waiting->calls, 0);
+        end(waiting);
+    }
+    tidegate_gate_free(gate);
+}
+
 static void the_timeout_of_a_call_is_that_of_all_its_rules_or_none(void) {
     tidegate_clock *clock = manual_clock();
     tidegate_gate *gate = gate_of(rules_text, clock);
@@ -265,6 +280,7 @@ int main(int count_of_arguments, char **arguments) {
     RUN(what_need_not_wait_is_over_at_once_and_nobody_is_called_back);
     RUN(a_release_calls_back_once_and_the_poll_has_the_entry);
     RUN(a_clock_that_moves_calls_back_and_a_wait_that_is_too_long_is_refused);
+    RUN(what_a_poll_itself_brings_about_calls_nobody_back);
     RUN(the_timeout_of_a_call_is_that_of_all_its_rules_or_none);
     RUN(who_is_freed_gives_back_what_it_had_got_and_is_not_called);
     RUN(callbacks_that_poll_release_and_free_go_in_order_and_need_no_more_stack_than_one);

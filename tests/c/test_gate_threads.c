@@ -15,7 +15,7 @@
 enum { THREADS = 4 };
 
 /* Requests of each thread. Less under a memory checker. */
-static int rounds = 20000;
+static int rounds = 5000;
 
 static const char rules_text[] = "[[rules]]\n"
                                  "name = 'two'\n"
@@ -180,6 +180,68 @@ static void a_free_waits_for_a_callback_on_another_thread(void) {
     tidegate_gate_free(gate);
 }
 
+static int calls, calls_at_once, most_calls_at_once;
+static bool may_return;
+
+static void stay_until_told(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    calls++;
+    calls_at_once++;
+    most_calls_at_once = calls_at_once > most_calls_at_once ? calls_at_once : most_calls_at_once;
+    pthread_cond_broadcast(&changed);
+    /* The second one must not stay: if it ran at once with the first, nobody would tell it. */
+    while (!may_return && calls == 1) {
+        pthread_cond_wait(&changed, &lock);
+    }
+    calls_at_once--;
+    pthread_mutex_unlock(&lock);
+}
+
+static void the_calls_for_one_request_come_one_after_the_other(void) {
+    tidegate_clock *clock = manual_clock();
+    gate = gate_of("[[rules]]\n"
+                   "name = 'one'\n"
+                   "concurrency = 1\n"
+                   "timeout = '1h'\n"
+                   "[[rules]]\n"
+                   "name = 'paced'\n"
+                   "quota = '1/s'\n"
+                   "timeout = '1h'\n",
+                   clock);
+    calls = calls_at_once = most_calls_at_once = 0;
+    may_return = false;
+    Request held = at_once(gate, "/"), mine = {0};
+    tidegate_entering *entering = NULL;
+    uint64_t wake_after_ns;
+    CHECK_EQUAL(tidegate_gate_enter_async(gate, ATTRIBUTES("/", "ann"), 1, TIDEGATE_NEVER_NS, stay_until_told, NULL,
+                                          &mine.entry, NULL, &entering, &wake_after_ns),
+                TIDEGATE_PENDING);
+    pthread_t thread;
+    CHECK_EQUAL(pthread_create(&thread, NULL, release_entry, held.entry), 0);
+    pthread_mutex_lock(&lock);
+    while (calls == 0) {
+        pthread_cond_wait(&changed, &lock);
+    }
+    pthread_mutex_unlock(&lock);
+    /* It has the permit, and waits for the token, while the first call goes on. */
+    CHECK_EQUAL(tidegate_entering_poll(entering, &mine.entry, NULL, &wake_after_ns), TIDEGATE_PENDING);
+    CHECK_EQUAL(tidegate_clock_advance(clock, SECOND), TIDEGATE_OK);
+    pthread_mutex_lock(&lock);
+    CHECK_EQUAL(calls, 1);
+    may_return = true;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    CHECK_EQUAL(pthread_join(thread, NULL), 0);
+    CHECK_EQUAL(calls, 2);
+    CHECK_EQUAL(most_calls_at_once, 1);
+    CHECK_EQUAL(tidegate_entering_poll(entering, &mine.entry, NULL, &wake_after_ns), TIDEGATE_ALLOWED);
+    tidegate_entering_free(entering);
+    done(&mine);
+    tidegate_gate_free(gate);
+    tidegate_clock_free(clock);
+}
+
 static void *wait_for_an_event(void *events) {
     tidegate_text *event = NULL;
     int32_t status;
@@ -289,6 +351,7 @@ int main(int count_of_arguments, char **arguments) {
     RUN(no_more_than_may_are_inside_at_once_while_the_rules_are_reloaded);
     RUN(waits_that_end_as_they_are_granted_lose_nothing_and_are_not_called_after_their_end);
     RUN(a_free_waits_for_a_callback_on_another_thread);
+    RUN(the_calls_for_one_request_come_one_after_the_other);
     RUN(a_thread_may_wait_for_events_one_at_a_time);
     RUN(the_child_of_a_fork_is_not_called_back_and_has_nothing_of_its_parents);
     RUN(a_file_that_is_watched_changes_the_rules_until_it_is_freed);
