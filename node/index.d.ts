@@ -11,6 +11,7 @@ export * from './types/clock.js';
 export * from './types/concurrency-limiter.js';
 export * from './types/decision.js';
 export * from './types/errors.js';
+export * from './types/gate.js';
 export * from './types/guard.js';
 export * from './types/json.js';
 export * from './types/key.js';

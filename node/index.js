@@ -13,12 +13,15 @@ const {
   TidegateError,
   TimedOutError,
 } = require('./lib/errors.js');
+const { Entry } = require('./lib/entry.js');
+const { Gate } = require('./lib/gate.js');
 const { ipKey, keyOf } = require('./lib/key.js');
 const { KeyedConcurrencyLimiter } = require('./lib/keyed-concurrency-limiter.js');
 const { KeyedRateLimiter } = require('./lib/keyed-rate-limiter.js');
 const { Permit } = require('./lib/permit.js');
 const { Quota } = require('./lib/quota.js');
 const { RateLimiter } = require('./lib/rate-limiter.js');
+const { Refusal, RulesError } = require('./lib/refused.js');
 const { Reservation } = require('./lib/reservation.js');
 
 module.exports = {
@@ -26,7 +29,9 @@ module.exports = {
   ConcurrencyLimiter,
   ConfigError,
   Decision,
+  Entry,
   ExceedsCapacityError,
+  Gate,
   InternalError,
   KeyedConcurrencyLimiter,
   KeyedRateLimiter,
@@ -36,8 +41,10 @@ module.exports = {
   QueueFullError,
   Quota,
   RateLimiter,
+  Refusal,
   RefusedError,
   Reservation,
+  RulesError,
   TidegateError,
   TimedOutError,
   ipKey,

@@ -16,6 +16,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** The waits that are under way in this thread, by the numbers that the native library knows them by. */
 const waiting = new Map();
 let lastId = 0;
+const nextId = () => ++lastId;
 
 /** Where the native library writes what a wait is told: a status; of a grant, three integers. */
 const told = new ArrayBuffer(32);
@@ -64,7 +65,7 @@ class Desk {
     const { timeoutMs, signal } = options === undefined ? FOR_EVER : checked(options, WAIT_OPTIONS);
     const ns = timeoutMs === undefined ? Infinity : timeoutNs(timeoutMs);
     if (signal !== undefined && signalOf(signal).aborted) throw signal.reason;
-    const id = ++lastId;
+    const id = nextId();
     const answer = limiter.start(amount, ns, id, waits, key);
     const isGranted = typeof answer !== 'number';
     if (!isGranted && answer > 0) throw limiter.refusal(amount, answer, 0, timeoutMs, key);
@@ -181,4 +182,4 @@ class Wait {
   }
 }
 
-module.exports = { Desk, WAIT_OPTIONS };
+module.exports = { Desk, LONGEST_TIMER_MS, WAIT_OPTIONS, listen, nextId, stopListening, waiting, waits };

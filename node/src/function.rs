@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{ptr, slice};
 
 /// The most arguments of a method, its handle included.
-const MOST_ARGUMENTS: usize = 6;
+const MOST_ARGUMENTS: usize = 9;
 
 /// What a function does.
 pub(crate) trait Method {
@@ -159,6 +159,35 @@ impl Call {
     pub(crate) fn key<'a>(&'a self, index: usize, buffer: &'a mut KeyBuffer) -> std::result::Result<&'a [u8], Fault> {
         // SAFETY: as in `whole`; and what a method does with its arguments runs no JavaScript.
         unsafe { key::read(self.env, self.arguments[index], buffer) }.ok_or(Fault::Argument)
+    }
+
+    /// An element of an array.
+    pub(crate) fn element(&self, array: usize, index: u32) -> std::result::Result<sys::napi_value, Fault> {
+        let mut element = ptr::null_mut();
+        // SAFETY: as in `whole`.
+        let status = unsafe { sys::napi_get_element(self.env, self.arguments[array], index, &raw mut element) };
+        if status == sys::Status::napi_ok { Ok(element) } else { Err(Fault::Argument) }
+    }
+
+    pub(crate) fn argument(&self, index: usize) -> sys::napi_value {
+        self.arguments[index]
+    }
+
+    /// The bytes of a string or Uint8Array, `None` for undefined. As for [`key`](Self::key), no JavaScript may run meanwhile.
+    #[inline]
+    pub(crate) fn bytes_or_none<'a>(
+        &self,
+        value: sys::napi_value,
+        buffer: &'a mut KeyBuffer,
+    ) -> std::result::Result<Option<&'a [u8]>, Fault> {
+        // SAFETY: as in `key`.
+        if let Some(bytes) = unsafe { key::read(self.env, value, buffer) } {
+            return Ok(Some(bytes));
+        }
+        let mut kind = -1;
+        // SAFETY: as in `whole`.
+        unsafe { sys::napi_typeof(self.env, value, &raw mut kind) };
+        if kind == sys::ValueType::napi_undefined { Ok(None) } else { Err(Fault::Argument) }
     }
 
     /// The bytes of `count` keys, one behind the other, and their lengths, which are in an ArrayBuffer of 32-bit integers and may be

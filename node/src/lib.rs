@@ -15,6 +15,8 @@
 mod clock;
 mod concurrency_limiter;
 mod function;
+mod gate;
+mod gate_rules;
 mod handle;
 mod key;
 mod keyed_concurrency_limiter;
@@ -47,6 +49,10 @@ pub fn export_functions(env: Env, exports: Object) -> napi::Result<()> {
     export::<keyed_concurrency_limiter::TryAcquire>(&env, &exports)?;
     export::<keyed_concurrency_limiter::Acquire>(&env, &exports)?;
     export::<keyed_concurrency_limiter::Release>(&env, &exports)?;
+    export::<gate::Enter>(&env, &exports)?;
+    export::<gate::Poll>(&env, &exports)?;
+    export::<gate::Cancel>(&env, &exports)?;
+    export::<gate::Release>(&env, &exports)?;
     export::<wait::Next>(&env, &exports)?;
     export::<wait::Poll>(&env, &exports)?;
     export::<wait::Cancel>(&env, &exports)

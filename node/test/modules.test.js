@@ -34,6 +34,7 @@ describe('names', () => {
     const keyed = new tidegate.KeyedRateLimiter('0/s', { maxKeys: 1, trackDenied: 1 });
     keyed.tryAcquire('key');
     const keyedLender = new tidegate.KeyedConcurrencyLimiter(1, { maxKeys: 1, trackHoldTime: true });
+    const gate = new tidegate.Gate([{ name: 'all', concurrency: 1 }]);
     const own = (object) => Reflect.ownKeys(object).filter((name) => name !== 'constructor');
     const inherited = (object) => own(Object.getPrototypeOf(object)).filter((name) => name !== inspect.custom);
     for (const [there, declared] of [
@@ -52,6 +53,11 @@ describe('names', () => {
       [[...own(limiter.reserve()), ...inherited(limiter.reserve())], surface.reservation],
       [own(keyed.topDenied(1)[0]), surface.deniedKey],
       [own(keyedLender.stats()), surface.keyedConcurrencyStats],
+      [inherited(gate), surface.gate],
+      [inherited(gate.tryEnter({})), surface.entry],
+      [inherited(new tidegate.Gate([{ name: 'none', concurrency: 0 }]).tryEnter({})), surface.refusal],
+      [own(gate.stats()), surface.gateStats],
+      [own(gate.stats().rules[0]), surface.ruleStats],
     ]) {
       assert.deepEqual(new Set(there), new Set(Reflect.ownKeys(declared)));
     }
@@ -66,6 +72,7 @@ describe('names', () => {
       ['ClosedError', 'CLOSED'],
       ['InternalError', 'INTERNAL'],
       ['ConfigError', 'CONFIG'],
+      ['RulesError', 'RULES'],
     ]) {
       const error = new tidegate[name]('a text');
       assert.ok(error instanceof tidegate.TidegateError && error instanceof tidegate[name] && error instanceof Error);

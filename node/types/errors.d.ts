@@ -1,4 +1,5 @@
 import type { Decision } from './decision.js';
+import type { Refusal, RefusalFigures, RulesError } from './gate.js';
 import type { WaitFigures } from './waiting.js';
 
 /**
@@ -13,7 +14,8 @@ export class TidegateError extends Error {
   /**
    * `ERR_TIDEGATE_` and: `REFUSED`, `EXCEEDS_CAPACITY`, `TIMED_OUT`, `QUEUE_FULL`, `CLOSED`, `INTERNAL` (the classes below);
    * `CONFIG` ({@link ConfigError}), `OUT_OF_RANGE` (RangeError), `INVALID_TYPE` (TypeError); `PERMIT`, `DECISION`,
-   * `RESERVATION` (spent, or of another limiter); `NATIVE` (the native library can't be loaded).
+   * `ENTRY`,
+   * `RESERVATION` (spent, or of another limiter); `RULES` ({@link RulesError}); `NATIVE` (the native library can't be loaded).
    */
   readonly code: string;
   /** The argument that was wrong, if one was. */
@@ -24,12 +26,23 @@ export class TidegateError extends Error {
   readonly allowed?: string;
 }
 
-/** A call was refused. */
+/** A call was refused. If a gate did it has the figures of its {@link Refusal}, and that itself. */
 export class RefusedError extends TidegateError {
   constructor(message?: string, decision?: Decision);
   readonly code: 'ERR_TIDEGATE_REFUSED' | 'ERR_TIDEGATE_EXCEEDS_CAPACITY';
   /** The decision of a rate limiter. A concurrency limiter can't tell when a permit will come back, and gives none. */
   readonly decision: Decision | undefined;
+  readonly refusal?: Refusal;
+  readonly status?: RefusalFigures['status'];
+  readonly rule?: string;
+  readonly key?: string | null;
+  readonly limit?: number;
+  readonly remaining?: number;
+  readonly retryAfterMs?: number | null;
+  readonly inFlight?: number | undefined;
+  readonly waiting?: number;
+  readonly elapsedMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** A call was refused because it asked for more than the limiter can ever grant. */

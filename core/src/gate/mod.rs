@@ -28,6 +28,7 @@
 //! ```
 
 mod admission;
+mod attributes;
 mod checked;
 mod entering;
 mod entry;
@@ -53,6 +54,7 @@ use crate::wait::{Sleep, block_on};
 use crate::{Error, NEVER_NS};
 use admission::{Asked, Held, phases};
 use arc_swap::{ArcSwap, ArcSwapOption};
+pub use attributes::Attributes;
 pub use entering::{Begun, EnterFuture, Entering, Progress};
 pub use entry::{Entry, Figures};
 use events::Teller;

@@ -28,7 +28,7 @@ pub(super) struct RuleSet {
     pub(super) first_waiting: u32,
     pub(super) first_shadow: u32,
     first_off: u32,
-    attributes: Vec<String>,
+    pub(super) attributes: Vec<String>,
     pub(super) index: Index,
     /// Of the whole gate.
     pub(super) counters: Arc<Counters>,

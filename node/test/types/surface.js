@@ -9,7 +9,9 @@ const exported = {
   ConcurrencyLimiter: true,
   ConfigError: true,
   Decision: true,
+  Entry: true,
   ExceedsCapacityError: true,
+  Gate: true,
   InternalError: true,
   KeyedConcurrencyLimiter: true,
   KeyedRateLimiter: true,
@@ -19,8 +21,10 @@ const exported = {
   QueueFullError: true,
   Quota: true,
   RateLimiter: true,
+  Refusal: true,
   RefusedError: true,
   Reservation: true,
+  RulesError: true,
   TidegateError: true,
   TimedOutError: true,
   ipKey: true,
@@ -29,6 +33,90 @@ const exported = {
 
 /** @satisfies {Record<keyof import('tidegate').Reservation, true>} */
 const reservation = { waitMs: true, waitNs: true, cancel: true, toString: true };
+
+/** @satisfies {Record<keyof import('tidegate').Gate, true>} */
+const gate = {
+  tryEnter: true,
+  enter: true,
+  run: true,
+  reload: true,
+  reloadFile: true,
+  watchFile: true,
+  pull: true,
+  explain: true,
+  rules: true,
+  stats: true,
+  on: true,
+  off: true,
+  toString: true,
+};
+
+/** @satisfies {Record<keyof import('tidegate').Entry, true>} */
+const entry = {
+  allowed: true,
+  applies: true,
+  status: true,
+  rules: true,
+  released: true,
+  headers: true,
+  release: true,
+  toString: true,
+  [Symbol.dispose]: true,
+};
+
+/** @satisfies {Record<keyof import('tidegate').RefusalFigures, true>} */
+const refusalFigures = {
+  status: true,
+  rule: true,
+  key: true,
+  limit: true,
+  remaining: true,
+  retryAfterMs: true,
+  inFlight: true,
+  waiting: true,
+  elapsedMs: true,
+  timeoutMs: true,
+};
+
+/** @satisfies {Record<keyof import('tidegate').Refusal, true>} */
+const refusal = {
+  ...refusalFigures,
+  allowed: true,
+  quota: true,
+  quotas: true,
+  headers: true,
+  problem: true,
+  toString: true,
+  toJSON: true,
+  [Symbol.dispose]: true,
+};
+
+/** @satisfies {Record<keyof import('tidegate').GateStats, true>} */
+const gateStats = {
+  admitted: true,
+  refused: true,
+  unmatched: true,
+  releasedOk: true,
+  releasedFailed: true,
+  rules: true,
+};
+
+/** @satisfies {Record<keyof import('tidegate').RuleStats, true>} */
+const ruleStats = {
+  name: true,
+  mode: true,
+  admitted: true,
+  refused: true,
+  waiting: true,
+  timedOut: true,
+  cancelled: true,
+  limit: true,
+  inFlight: true,
+  available: true,
+  liveKeys: true,
+  evictedLive: true,
+  capacity: true,
+};
 
 /** Of rate limiters of both kinds. */
 const rate = /** @type {const} */ ({
@@ -169,6 +257,12 @@ const concurrencyStats = {
 };
 
 module.exports = {
+  gate,
+  entry,
+  refusal,
+  refusalFigures,
+  gateStats,
+  ruleStats,
   exported,
   rateLimiter,
   concurrencyLimiter,

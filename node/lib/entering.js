@@ -1,0 +1,181 @@
+'use strict';
+
+const { clearTimeout, setTimeout } = require('node:timers');
+const { types } = require('node:util');
+const { wrongCount } = require('./arguments.js');
+const { entry } = require('./entry.js');
+const { attempt, fromNative, wrongType } = require('./errors.js');
+const native = require('./native.js');
+const { refusal } = require('./refused.js');
+const { LONGEST_TIMER_MS, listen, nextId, stopListening, waiting, waits } = require('./wait.js');
+
+const { gateCancel, gateEnter, gatePoll } = native;
+
+/** What the native library answers in place of an entry, as `src/gate.rs` has it. */
+const STALE = -1;
+const REFUSED = -2;
+const WAITS = -3;
+const NOT_AT_ALL_NS = 0;
+
+/** A value as the native library reads it: a string, bytes, or undefined. */
+function text(request, name) {
+  const value = request[name];
+  return typeof value === 'string' || value === undefined ? value : textOf(value, name);
+}
+
+function textOf(value, name) {
+  if (value === null) return undefined;
+  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
+  if (types.isUint8Array(value) && !types.isSharedArrayBuffer(value.buffer)) return value;
+  throw wrongType(`request.${name}`, value, 'a string, a Uint8Array, a number, a bigint, a boolean, null or undefined');
+}
+
+/** The way into a gate, beside its native half. */
+class Turnstile {
+  /** The names of the attributes that the rules ask for. No other is looked at. */
+  #names;
+
+  constructor(clock, manual) {
+    this.clock = clock;
+    this.handle = attempt(() => native.gate(manual));
+    this.#refresh();
+  }
+
+  /** An Entry or a Refusal at once. */
+  tryEnter(request, cost) {
+    return this.#settled(this.#ask(request, cost, NOT_AT_ALL_NS, 0));
+  }
+
+  /** An Entry or a Refusal, or a promise of one of them; without a timeout, -1, as the rules say. */
+  enter(request, cost, timeoutNs, signal) {
+    if (signal?.aborted) throw signal.reason;
+    const id = nextId();
+    const answer = this.#ask(request, cost, timeoutNs, id);
+    if (answer > WAITS) return this.#settled(answer);
+    try {
+      return new Promise((resolve, reject) => {
+        waiting.set(id, new Entering(this, id, { signal, resolve, reject }, WAITS - answer));
+      });
+    } catch (error) {
+      // No room on the stack.
+      waiting.delete(id);
+      gateCancel(this.handle, id);
+      throw error;
+    }
+  }
+
+  /** The attributes that a rule asks for and this request has. */
+  attributes(request) {
+    checkRequest(request);
+    this.#refresh();
+    const given = this.#names.map((name) => [name, text(request, name)]);
+    return given.filter(([, value]) => value !== undefined);
+  }
+
+  /** Goes on with a request that waits: how many ms until it is to be asked for again, or what it came to. */
+  poll(id) {
+    const answer = gatePoll(this.handle, id);
+    return answer > WAITS ? this.#settled(answer) : WAITS - answer;
+  }
+
+  /** One native call, unless the rules were changed in between. */
+  #ask(request, cost, timeoutNs, id) {
+    checkRequest(request);
+    for (;;) {
+      const answer = this.#call(request, cost, timeoutNs, id);
+      if (answer !== STALE) return answer;
+      this.#refresh();
+    }
+  }
+
+  #call(request, cost, timeoutNs, id) {
+    const names = this.#names;
+    const count = names.length;
+    // As arguments of their own: an array would cost more than the call.
+    const one = count > 4 ? names.map((name) => text(request, name)) : count > 0 ? text(request, names[0]) : undefined;
+    const two = count > 1 && count <= 4 ? text(request, names[1]) : undefined;
+    const three = count > 2 && count <= 4 ? text(request, names[2]) : undefined;
+    const four = count === 4 ? text(request, names[3]) : undefined;
+    try {
+      return gateEnter(this.handle, cost, timeoutNs, waits, id, one, two, three, four);
+    } catch (error) {
+      throw fromNative(error, () => wrongCount('cost', cost));
+    }
+  }
+
+  #settled(answer) {
+    if (answer === REFUSED) return refusal(native.gateRefusal(this.handle));
+    const place = Math.floor(answer / 2);
+    try {
+      return entry(this.handle, place, answer % 2 === 1);
+    } catch (error) {
+      // No room on the stack for an Entry.
+      native.gateRelease(this.handle, place, false);
+      throw error;
+    }
+  }
+
+  #refresh() {
+    this.#names = attempt(() => native.gateNames(this.handle));
+  }
+}
+
+function checkRequest(request) {
+  if (request === null || typeof request !== 'object') {
+    throw wrongType('request', request, 'an object of attributes, such as { path, method, client }');
+  }
+}
+
+/** One who waits to be admitted. */
+class Entering {
+  #turnstile;
+  #id;
+  #asked;
+  #timer;
+
+  constructor(turnstile, id, asked, wakeAfterMs) {
+    this.#turnstile = turnstile;
+    this.#id = id;
+    this.#asked = asked;
+    this.#arm(wakeAfterMs);
+    if (asked.signal) listen(asked.signal, this);
+  }
+
+  /** The signal is aborted. What was granted by now, and not yet heard of, is given back. */
+  abort() {
+    gateCancel(this.#turnstile.handle, this.#id);
+    this.#leave();
+    this.#asked.reject(this.#asked.signal.reason);
+  }
+
+  /** Something has changed. */
+  hear() {
+    try {
+      const came = this.#turnstile.poll(this.#id);
+      if (typeof came === 'number') {
+        this.#arm(came);
+        return;
+      }
+      this.#leave();
+      this.#asked.resolve(came);
+    } catch (error) {
+      this.#leave();
+      this.#asked.reject(error);
+    }
+  }
+
+  #leave() {
+    waiting.delete(this.#id);
+    clearTimeout(this.#timer);
+    if (this.#asked.signal) stopListening(this.#asked.signal, this);
+  }
+
+  /** A timer that keeps nothing alive. */
+  #arm(afterMs) {
+    clearTimeout(this.#timer);
+    if (afterMs === Infinity || this.#turnstile.clock !== undefined) return;
+    this.#timer = setTimeout(() => this.hear(), Math.min(Math.ceil(afterMs), LONGEST_TIMER_MS)).unref();
+  }
+}
+
+module.exports = { Turnstile };

@@ -1,0 +1,126 @@
+'use strict';
+
+const { setTimeout } = require('node:timers');
+const { boolean } = require('./arguments.js');
+const { attempt, fromNative, spent, wrongType } = require('./errors.js');
+const native = require('./native.js');
+const { printsAsText } = require('./printing.js');
+const { headersOf } = require('./refused.js');
+
+const { gateRelease } = native;
+
+const OURS = Symbol('made by a gate');
+
+/** Gives back what was forgotten. What it keeps of an entry is not the entry. */
+const forgotten = new FinalizationRegistry(({ gate, place }) => {
+  gateRelease(gate, place, true);
+  process.emitWarning(
+    'An Entry was collected that had not been released. It is released now, later than it could be.',
+    {
+      type: 'TidegateWarning',
+      code: 'TIDEGATE_ENTRY_FORGOTTEN',
+    },
+  );
+});
+
+/** Entries of late: only those that last are watched for being forgotten, as with permits. */
+const recent = [];
+const MOST_RECENT = 256;
+const RECENT_MS = 20;
+let watchesSoon = false;
+/** Watches what is still inside of those. */
+let watchRecent;
+
+/** A request that a gate admitted. */
+class Entry {
+  #gate;
+  #place;
+  #applies;
+  #isInside = true;
+  /** What is watched in its place. */
+  #watched;
+
+  /** `gate` is the native one, and `place` where it has the entry. */
+  constructor(ours, gate, place, applies) {
+    if (ours !== OURS) throw wrongType('Entry', ours, 'tryEnter, which makes entries');
+    this.#gate = gate;
+    this.#place = place;
+    this.#applies = applies;
+    if (!watchesSoon) {
+      setTimeout(watchRecent, RECENT_MS).unref();
+      watchesSoon = true;
+    }
+    if (recent.length >= MOST_RECENT) watchRecent();
+    recent.push(this); // Last: of what can't be made for want of room on the stack nothing is to be left.
+  }
+
+  get allowed() {
+    return true;
+  }
+
+  get applies() {
+    return this.#applies;
+  }
+
+  get status() {
+    return this.#applies ? 'allowed' : 'no_rule';
+  }
+
+  get rules() {
+    return this.#isInside ? attempt(() => native.gateEntryRules(this.#gate, this.#place)) : [];
+  }
+
+  get released() {
+    return !this.#isInside;
+  }
+
+  headers(options = undefined) {
+    return headersOf(this.#isInside ? attempt(() => native.gateEntryHeaders(this.#gate, this.#place)) : null, options);
+  }
+
+  release(ok = true) {
+    boolean('ok', ok);
+    if (!this.#isInside) throw spent('entry', 'one that was released before', 'an entry that is still held');
+    try {
+      gateRelease(this.#gate, this.#place, ok);
+      this.#isInside = false;
+    } catch (error) {
+      // Without a code it is not from the native library: the stack had no room for the call, and all is still held.
+      this.#isInside = error.code === undefined;
+      throw fromNative(error, () => spent('entry', 'one that is gone', 'an entry that is still held'));
+    }
+    if (this.#watched !== undefined) forgotten.unregister(this.#watched);
+  }
+
+  toString() {
+    return `Entry(${this.status}, ${this.released ? 'released' : 'held'})`;
+  }
+
+  static {
+    watchRecent = () => {
+      for (const entry of recent) {
+        if (!entry.#isInside || entry.#watched !== undefined) continue;
+        const watched = { gate: entry.#gate, place: entry.#place };
+        forgotten.register(entry, watched, watched);
+        entry.#watched = watched;
+      }
+      recent.length = 0;
+      watchesSoon = false;
+    };
+    if (Symbol.dispose) {
+      Object.defineProperty(Entry.prototype, Symbol.dispose, {
+        value: function dispose() {
+          if (!this.released) this.release();
+        },
+        configurable: true,
+        writable: true,
+      });
+    }
+  }
+}
+
+printsAsText(Entry);
+
+const entry = (gate, place, applies) => new Entry(OURS, gate, place, applies);
+
+module.exports = { Entry, entry };

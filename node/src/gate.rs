@@ -1,0 +1,247 @@
+//! Gates: requests that enter, wait and leave.
+//!
+//! What a request came to is one number: 0 and above an entry, twice its place and 1 if a rule applies; else one of these. To make
+//! an object for each entry would cost more than to decide.
+
+use crate::function::{Answer, Call, Fault, Method};
+use crate::handle::Handle;
+use crate::key::KeyBuffer;
+use crate::wait::{Inbox, Told, Waits};
+use napi_derive::napi;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::ffi::CStr;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::task::{Wake, Waker};
+use std::time::Duration;
+use tidegate::gate::{Attributes, Begun, Entering, Entry, GateEvent, Progress, Refusal};
+use tidegate::{Gate, ManualClock, NEVER_NS, Status};
+
+/// The rules were changed: the names of the attributes are to be fetched.
+const STALE: f64 = -1.0;
+/// `gateRefusal` tells why.
+const REFUSED: f64 = -2.0;
+/// It waits: minus this and so many ms until it is to be polled.
+const WAITS: f64 = -3.0;
+
+/// Attributes that are arguments of their own; more of them are in an array.
+const OWN_ARGUMENTS: usize = 4;
+/// The place of the first of them.
+const FIRST: usize = 5;
+
+/// A gate as one environment has it.
+pub struct Keeper {
+    pub(crate) gate: Gate,
+    /// What JavaScript knows to be asked for.
+    asked: RefCell<Attributes>,
+    entries: RefCell<Entries>,
+    waits: RefCell<HashMap<u64, Waiting>>,
+    refusal: Cell<Option<Box<Refusal>>>,
+    pub(crate) events: Arc<Mutex<VecDeque<GateEvent>>>,
+}
+
+struct Waiting {
+    entering: Box<Entering>,
+    waker: Waker,
+}
+
+/// Those who are inside, by place.
+#[derive(Default)]
+struct Entries {
+    places: Vec<Option<Entry>>,
+    free: Vec<usize>,
+}
+
+impl Entries {
+    #[inline]
+    fn put(&mut self, entry: Entry) -> usize {
+        match self.free.pop() {
+            Some(place) => {
+                self.places[place] = Some(entry);
+                place
+            }
+            None => {
+                self.places.push(Some(entry));
+                self.places.len() - 1
+            }
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, place: usize) -> Option<Entry> {
+        let entry = self.places.get_mut(place)?.take()?;
+        self.free.push(place);
+        Some(entry)
+    }
+}
+
+/// Has JavaScript poll a request that waits.
+struct Bell {
+    inbox: Arc<Inbox>,
+    id: u64,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.inbox.put(Told { id: self.id, status: Status::PollAgain, grant: [0; 3] });
+    }
+}
+
+impl Keeper {
+    #[inline]
+    fn entered(&self, entry: Entry) -> f64 {
+        let applies = u8::from(entry.applies());
+        let place = self.entries.borrow_mut().put(entry);
+        2.0 * place as f64 + f64::from(applies)
+    }
+
+    fn refused(&self, refusal: Box<Refusal>) -> f64 {
+        self.refusal.set(Some(refusal));
+        REFUSED
+    }
+
+    /// Goes on with a request, which is in no table meanwhile: limiters call wakers.
+    fn poll(&self, id: u64, mut waiting: Waiting) -> f64 {
+        match waiting.entering.poll(&waiting.waker) {
+            Progress::Entered(entry) => self.entered(entry),
+            Progress::Refused(refusal) => self.refused(refusal),
+            Progress::Pending { wake_after_ns } => {
+                self.waits.borrow_mut().insert(id, waiting);
+                let ms = if wake_after_ns == NEVER_NS { f64::INFINITY } else { wake_after_ns as f64 / 1e6 };
+                WAITS - ms
+            }
+        }
+    }
+
+    /// What is told of somebody who is inside.
+    pub(crate) fn of_entry<T>(&self, place: u32, tell: impl FnOnce(&Entry) -> T) -> Option<T> {
+        self.entries.borrow().places.get(place as usize)?.as_ref().map(tell)
+    }
+
+    pub(crate) fn take_refusal(&self) -> Option<Box<Refusal>> {
+        self.refusal.take()
+    }
+
+    /// The names of the attributes that the rules ask for, as [`Enter`] takes them from now on.
+    fn names(&self) -> Vec<String> {
+        let asked = self.gate.attributes();
+        let names = asked.names().to_vec();
+        self.asked.replace(asked);
+        names
+    }
+}
+
+/// A gate without rules, on the machine's clock or a manual one.
+#[napi(catch_unwind)]
+pub fn gate(manual: Option<&Handle<ManualClock>>) -> napi::Result<Handle<Keeper>> {
+    let made = match manual {
+        Some(manual) => Gate::with_clock([], &**manual),
+        None => Gate::new([]),
+    };
+    let gate = made.map_err(|faults| napi::Error::from_reason(faults.to_string()))?;
+    let asked = RefCell::new(gate.attributes());
+    let (entries, waits) = (RefCell::default(), RefCell::default());
+    Ok(Handle::new(Keeper { gate, asked, entries, waits, refusal: Cell::default(), events: Arc::default() }))
+}
+
+/// The names of the attributes whose values are to be given, in this order.
+#[napi(catch_unwind)]
+pub fn gate_names(gate: &Handle<Keeper>) -> Vec<String> {
+    gate.names()
+}
+
+/// (gate, cost, timeoutNs, waits, id, value...) -> what the request came to. A negative timeout is none. With more than four
+/// attributes there is an array of values in place of the first.
+pub(crate) struct Enter;
+
+impl Method for Enter {
+    type On = Keeper;
+    const NAME: &'static CStr = c"gateEnter";
+    const ARGUMENTS: usize = FIRST + OWN_ARGUMENTS;
+
+    fn call(keeper: &Keeper, call: &Call) -> Answer {
+        let asked = keeper.asked.borrow();
+        let count = asked.names().len();
+        let begun = if count <= OWN_ARGUMENTS {
+            let mut buffers: [KeyBuffer; OWN_ARGUMENTS] = std::array::from_fn(|_| KeyBuffer::new());
+            let mut values = [None; OWN_ARGUMENTS];
+            for (index, buffer) in buffers.iter_mut().enumerate().take(count) {
+                values[index] = call.bytes_or_none(call.argument(FIRST + index), buffer)?;
+            }
+            begin(keeper, &asked, call, &values[..count])?
+        } else {
+            let mut buffers: Vec<KeyBuffer> = (0..count).map(|_| KeyBuffer::new()).collect();
+            let mut values = Vec::with_capacity(count);
+            for (index, buffer) in buffers.iter_mut().enumerate() {
+                values.push(call.bytes_or_none(call.element(FIRST, index as u32)?, buffer)?);
+            }
+            begin(keeper, &asked, call, &values)?
+        };
+        let answer = match begun {
+            None => STALE,
+            Some(Begun::Entered(entry)) => keeper.entered(entry),
+            Some(Begun::Refused(refusal)) => keeper.refused(refusal),
+            Some(Begun::Waits(entering)) => {
+                let id = call.whole(4)?;
+                let inbox = Arc::clone(&call.handle::<Rc<Waits>>(3)?.inbox);
+                let waker = Waker::from(Arc::new(Bell { inbox, id }));
+                keeper.poll(id, Waiting { entering, waker })
+            }
+        };
+        call.return_number(answer)
+    }
+}
+
+#[inline]
+fn begin(keeper: &Keeper, asked: &Attributes, call: &Call, values: &[Option<&[u8]>]) -> Result<Option<Begun>, Fault> {
+    let timeout_ns = call.number(2)?;
+    let timeout = (timeout_ns >= 0.0).then(|| Duration::from_nanos(timeout_ns as u64));
+    keeper.gate.begin_by_place(asked, values, call.whole(1)?, timeout).map_err(|_| Fault::Argument)
+}
+
+/// (gate, id) -> what the request came to that waits
+pub(crate) struct Poll;
+
+impl Method for Poll {
+    type On = Keeper;
+    const NAME: &'static CStr = c"gatePoll";
+    const ARGUMENTS: usize = 2;
+
+    fn call(keeper: &Keeper, call: &Call) -> Answer {
+        let id = call.whole(1)?;
+        let waiting = keeper.waits.borrow_mut().remove(&id).ok_or(Fault::Argument)?;
+        call.return_number(keeper.poll(id, waiting))
+    }
+}
+
+/// (gate, id): the request waits no more
+pub(crate) struct Cancel;
+
+impl Method for Cancel {
+    type On = Keeper;
+    const NAME: &'static CStr = c"gateCancel";
+    const ARGUMENTS: usize = 2;
+
+    fn call(keeper: &Keeper, call: &Call) -> Answer {
+        let waiting = keeper.waits.borrow_mut().remove(&call.whole(1)?);
+        drop(waiting);
+        Call::return_undefined()
+    }
+}
+
+/// (gate, place, ok): somebody leaves
+pub(crate) struct Release;
+
+impl Method for Release {
+    type On = Keeper;
+    const NAME: &'static CStr = c"gateRelease";
+    const ARGUMENTS: usize = 3;
+
+    fn call(keeper: &Keeper, call: &Call) -> Answer {
+        let (place, ok) = (call.whole(1)?, call.boolean(2)?);
+        let entry = keeper.entries.borrow_mut().take(place as usize).ok_or(Fault::Argument)?;
+        entry.release(ok);
+        Call::return_undefined()
+    }
+}
