@@ -4,7 +4,9 @@
 
 use proptest::prelude::*;
 use std::time::Duration;
-use tidegate::{KeyedRateLimiter, KeyedRateOptions, ManualClock, RateLimiter, Reservation, Started, Status, WhenFull};
+use tidegate::{
+    Event, KeyedRateLimiter, KeyedRateOptions, ManualClock, RateLimiter, Reservation, Started, Status, WhenFull,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -124,13 +126,16 @@ fn a_key_with_a_quota_of_its_own_reserves_of_that() {
 fn nobody_reserves_past_who_waits_and_credit_tells_them() {
     let (limiter, clock) = limiter(some(), "1/s burst 1");
     let mut reserved = row(&limiter, "k", 3);
-    let wait = || limiter.acquire_by_ticket("k", 1, None, |_| {}).unwrap();
-    assert!(matches!(wait(), Started::Pending { wake_after_ns: 3_000_000_000, .. }));
+    let (tell, told) = std::sync::mpsc::channel();
+    let listener = move |event| tell.send(event).unwrap();
+    let started = limiter.acquire_by_ticket("k", 1, None, listener).unwrap();
+    assert!(matches!(started, Started::Pending { wake_after_ns: 3_000_000_000, .. }));
     assert_eq!(limiter.reserve("k", 1, None).unwrap_err().status(), Status::TimedOut);
     assert!(limiter.reserve("other", 1, None).is_ok());
     assert!(limiter.cancel_reservation("k", reserved.pop().unwrap()).unwrap(), "who waits took nothing yet");
-    assert_eq!(limiter.waiting("k"), 1);
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [Event::PollAgain], "it is due a second sooner");
     clock.advance(2 * SECOND);
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [Event::Granted(())]);
     assert_eq!((limiter.waiting("k"), limiter.peek("k").remaining()), (0, 0));
 }
 
