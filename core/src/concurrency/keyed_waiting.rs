@@ -6,7 +6,7 @@ use super::keyed_shared::KeyedSource;
 use crate::rate::check_cost;
 use crate::stats::Count;
 use crate::table::KeyHash;
-use crate::wait::{self, AcquireError, Event, Granted, Interrupt, Refusal, Request, Sleep, Started, Ticket, Wait};
+use crate::wait::{self, AcquireError, Event, Failure, Granted, Interrupt, Request, Started, Ticket, Wait};
 use crate::{Error, Status};
 use std::future::Future;
 use std::pin::Pin;
@@ -128,39 +128,31 @@ impl KeyedConcurrencyLimiter {
         timeout: Option<Duration>,
         interrupt: Option<Interrupt<'_>>,
     ) -> Result<RawKeyedPermit, AcquireError> {
-        let source = self.shared.of(key);
-        let began_ns = wait::now_ns(&source);
-        let waited = wait::acquire(&source, Request::new(permits, timeout), interrupt);
-        self.granted(&source, permits, waited, began_ns, timeout)
+        let (source, request) = (self.shared.of(key), Request::new(permits, timeout));
+        let waited = wait::acquire(&source, request, interrupt);
+        self.granted(&source, request, waited)
     }
 
     fn granted(
         &self,
         source: &KeyedSource<'_>,
-        permits: u64,
-        waited: Result<u64, Status>,
-        began_ns: u64,
-        timeout: Option<Duration>,
+        request: Request,
+        waited: Result<u64, Failure>,
     ) -> Result<RawKeyedPermit, AcquireError> {
-        let status = match waited.map(|at_ns| self.shared.permit_since(source.key, permits, at_ns)) {
+        let failure = match waited.map(|at_ns| self.shared.permit_since(source.key, request.cost, at_ns)) {
             Ok(Some(permit)) => return Ok(permit),
             // Granted and gone: this is the child of a fork.
-            Ok(None) => Status::Forked,
-            Err(status) => status,
+            Ok(None) => Failure { status: Status::Forked, elapsed: Duration::ZERO, timeout: request.timeout },
+            Err(failure) => failure,
         };
-        Err(AcquireError::Refused(Refusal {
-            status,
-            elapsed: Duration::from_nanos(wait::now_ns(source).saturating_sub(began_ns)),
-            timeout,
-            limit: self.limit(),
-            in_flight: super::keyed_shared::in_flight(self.shared.word(source.key)),
-            waiting: wait::len(source),
-        }))
+        let in_flight = super::keyed_shared::in_flight(self.shared.word(source.key));
+        Err(failure.of(self.limit(), in_flight, wait::len(source)))
     }
 
     /// [`acquire`](Self::acquire) as a future of any runtime. Dropping it leaves the queue.
     pub fn acquire_async(&self, key: impl AsRef<[u8]>) -> AcquireKeyedPermit<'_> {
-        AcquireKeyedPermit::new(self, self.shared.hash(key.as_ref()), 1, None, None)
+        let wait = Wait::new(Request::new(1, None), None);
+        AcquireKeyedPermit { limiter: self, key: self.shared.hash(key.as_ref()), wait }
     }
 
     /// [`acquire_n`](Self::acquire_n) as a future that sleeps by `sleep`, such as `tokio::time::sleep`, until its timeout.
@@ -173,11 +165,11 @@ impl KeyedConcurrencyLimiter {
         key: impl AsRef<[u8]>,
         permits: u64,
         timeout: impl Into<Option<Duration>>,
-        mut sleep: impl FnMut(Duration) -> F + Send + 'static,
+        sleep: impl FnMut(Duration) -> F + Send + 'static,
     ) -> Result<AcquireKeyedPermit<'_>, Error> {
         check_cost("permits", permits)?;
-        let sleep: Sleep = Box::new(move |duration| Box::pin(sleep(duration)));
-        Ok(AcquireKeyedPermit::new(self, self.shared.hash(key.as_ref()), permits, timeout.into(), Some(sleep)))
+        let wait = Wait::new(Request::new(permits, timeout.into()), wait::boxed(sleep));
+        Ok(AcquireKeyedPermit { limiter: self, key: self.shared.hash(key.as_ref()), wait })
     }
 
     /// The form for runtimes of other languages: takes at once, or tells `listener` later. Unless it is
@@ -255,23 +247,7 @@ impl KeyedConcurrencyLimiter {
 pub struct AcquireKeyedPermit<'a> {
     limiter: &'a KeyedConcurrencyLimiter,
     key: KeyHash,
-    permits: u64,
-    timeout: Option<Duration>,
-    began_ns: Option<u64>,
     wait: Wait,
-}
-
-impl<'a> AcquireKeyedPermit<'a> {
-    fn new(
-        limiter: &'a KeyedConcurrencyLimiter,
-        key: KeyHash,
-        permits: u64,
-        timeout: Option<Duration>,
-        sleep: Option<Sleep>,
-    ) -> Self {
-        let wait = Wait::new(Request::new(permits, timeout), sleep);
-        Self { limiter, key, permits, timeout, began_ns: None, wait }
-    }
 }
 
 impl<'a> Future for AcquireKeyedPermit<'a> {
@@ -279,17 +255,15 @@ impl<'a> Future for AcquireKeyedPermit<'a> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let limiter = this.limiter;
-        let source = limiter.shared.of(this.key);
-        if this.began_ns.is_none() {
-            if let Some(permit) = limiter.take_free(this.key, this.permits)? {
-                return Poll::Ready(Ok(KeyedPermit::new(limiter, permit)));
-            }
-            this.began_ns = Some(wait::now_ns(&source));
+        let (limiter, request) = (this.limiter, this.wait.request());
+        if this.wait.is_new()
+            && let Some(permit) = limiter.take_free(this.key, request.cost)?
+        {
+            return Poll::Ready(Ok(KeyedPermit::new(limiter, permit)));
         }
-        let began_ns = this.began_ns.unwrap_or_default();
+        let source = limiter.shared.of(this.key);
         this.wait.poll(&source, context).map(|waited| {
-            let granted = limiter.granted(&source, this.permits, waited, began_ns, this.timeout);
+            let granted = limiter.granted(&source, request, waited);
             granted.map(|permit| KeyedPermit::new(limiter, permit))
         })
     }

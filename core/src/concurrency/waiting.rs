@@ -1,9 +1,9 @@
 //! Waiting for permits: on the thread, as a future, and by ticket.
 
 use super::{ConcurrencyLimiter, OwnedPermit, Permit, RawPermit, Shared};
+use crate::Error;
 use crate::rate::check_cost;
-use crate::wait::{self, AcquireError, Event, Granted, Interrupt, Refusal, Request, Sleep, Started, Ticket, Wait};
-use crate::{Error, Status};
+use crate::wait::{self, AcquireError, Event, Failure, Granted, Interrupt, Request, Started, Ticket, Wait};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ impl ConcurrencyLimiter {
     }
 
     /// [`acquire_raw`](Self::acquire_raw) that asks `is_interrupted` whenever it has waited for another `every`, and, if so, leaves
-    /// as [`Status::Cancelled`].
+    /// as [`Status::Cancelled`](crate::Status::Cancelled).
     ///
     /// # Errors
     ///
@@ -103,29 +103,17 @@ impl ConcurrencyLimiter {
         timeout: Option<Duration>,
         interrupt: Option<Interrupt<'_>>,
     ) -> Result<RawPermit, AcquireError> {
-        let shared = &*self.shared;
-        let began_ns = wait::now_ns(shared);
-        match wait::acquire(shared, Request::new(permits, timeout), interrupt) {
-            Ok(at_ns) => Ok(shared.permit(permits, at_ns)),
-            Err(status) => Err(self.refusal(status, began_ns, timeout)),
-        }
+        let waited = wait::acquire(&*self.shared, Request::new(permits, timeout), interrupt);
+        waited.map(|at_ns| self.shared.permit(permits, at_ns)).map_err(|failure| self.refused(failure))
     }
 
-    fn refusal(&self, status: Status, began_ns: u64, timeout: Option<Duration>) -> AcquireError {
-        let elapsed = Duration::from_nanos(wait::now_ns(&*self.shared).saturating_sub(began_ns));
-        AcquireError::Refused(Refusal {
-            status,
-            elapsed,
-            timeout,
-            limit: self.limit(),
-            in_flight: self.in_flight(),
-            waiting: self.waiting(),
-        })
+    fn refused(&self, failure: Failure) -> AcquireError {
+        failure.of(self.limit(), self.in_flight(), self.waiting())
     }
 
     /// [`acquire`](Self::acquire) as a future of any runtime. Dropping it leaves the queue.
     pub fn acquire_async(&self) -> AcquirePermit<'_> {
-        AcquirePermit { limiter: self, permits: 1, timeout: None, began_ns: None, wait: wait_of(1, None, None) }
+        AcquirePermit { limiter: self, wait: Wait::new(Request::new(1, None), None) }
     }
 
     /// [`acquire_n`](Self::acquire_n) as a future that sleeps by `sleep`, such as `tokio::time::sleep`, until its timeout.
@@ -137,13 +125,11 @@ impl ConcurrencyLimiter {
         &self,
         permits: u64,
         timeout: impl Into<Option<Duration>>,
-        mut sleep: impl FnMut(Duration) -> F + Send + 'static,
+        sleep: impl FnMut(Duration) -> F + Send + 'static,
     ) -> Result<AcquirePermit<'_>, Error> {
         check_cost("permits", permits)?;
-        let timeout = timeout.into();
-        let sleep: Sleep = Box::new(move |duration| Box::pin(sleep(duration)));
-        let wait = wait_of(permits, timeout, Some(sleep));
-        Ok(AcquirePermit { limiter: self, permits, timeout, began_ns: None, wait })
+        let wait = Wait::new(Request::new(permits, timeout.into()), wait::boxed(sleep));
+        Ok(AcquirePermit { limiter: self, wait })
     }
 
     /// The form for runtimes of other languages: takes at once, or tells `listener` later. Unless it is
@@ -207,17 +193,10 @@ impl ConcurrencyLimiter {
     }
 }
 
-fn wait_of(permits: u64, timeout: Option<Duration>, sleep: Option<Sleep>) -> Wait {
-    Wait::new(Request::new(permits, timeout), sleep)
-}
-
 /// Waits for permits; made by [`ConcurrencyLimiter::acquire_async`].
 #[must_use = "a future does nothing until it is awaited"]
 pub struct AcquirePermit<'a> {
     limiter: &'a ConcurrencyLimiter,
-    permits: u64,
-    timeout: Option<Duration>,
-    began_ns: Option<u64>,
     wait: Wait,
 }
 
@@ -226,18 +205,16 @@ impl<'a> Future for AcquirePermit<'a> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let limiter = this.limiter;
+        let (limiter, permits) = (this.limiter, this.wait.request().cost);
         let shared: &'a Shared = &limiter.shared;
-        if this.began_ns.is_none() {
-            if let Some(permit) = limiter.take_free(this.permits) {
-                return Poll::Ready(Ok(Permit::new(shared, permit)));
-            }
-            this.began_ns = Some(wait::now_ns(shared));
+        if this.wait.is_new()
+            && let Some(permit) = limiter.take_free(permits)
+        {
+            return Poll::Ready(Ok(Permit::new(shared, permit)));
         }
-        let began_ns = this.began_ns.unwrap_or_default();
         this.wait.poll(shared, context).map(|waited| match waited {
-            Ok(at_ns) => Ok(Permit::new(shared, shared.permit(this.permits, at_ns))),
-            Err(status) => Err(limiter.refusal(status, began_ns, this.timeout)),
+            Ok(at_ns) => Ok(Permit::new(shared, shared.permit(permits, at_ns))),
+            Err(failure) => Err(limiter.refused(failure)),
         })
     }
 }

@@ -12,7 +12,7 @@ use super::word::Packed;
 use crate::algorithm::gcra::Gcra;
 use crate::clock::Clock;
 use crate::table::KeyHash;
-use crate::wait::{AcquireError, Due};
+use crate::wait::{AcquireError, Due, Failure};
 use crate::{Error, NEVER_NS, Status};
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ impl KeyedRateLimiter {
                 let (limiter_id, key_hash) = (self.id(), hash.id());
                 Ok(Reservation { limiter_id, due_ns, wait_ns, before, after, reset_count, key_hash })
             }
-            Err(status) => Err(self.refused_after(hash, status, Duration::ZERO, timeout)),
+            Err(status) => Err(self.refused(hash, Failure { status, elapsed: Duration::ZERO, timeout })),
         }
     }
 

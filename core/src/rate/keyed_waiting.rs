@@ -3,8 +3,8 @@
 use super::keyed_shared::KeyedShared;
 use super::{KeyedRateLimiter, check_cost};
 use crate::table::KeyHash;
-use crate::wait::{self, AcquireError, Event, Granted, Interrupt, Refusal, Request, Sleep, Started, Ticket, Wait};
-use crate::{Error, Grant, Status};
+use crate::wait::{self, AcquireError, Event, Failure, Granted, Interrupt, Request, Started, Ticket, Wait};
+use crate::{Error, Grant};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -42,7 +42,7 @@ impl KeyedRateLimiter {
     }
 
     /// [`acquire_n`](Self::acquire_n) that asks `is_interrupted` whenever it has waited for another `every`, and, if so, leaves as
-    /// [`Status::Cancelled`].
+    /// [`Status::Cancelled`](crate::Status::Cancelled).
     ///
     /// # Errors
     ///
@@ -85,29 +85,13 @@ impl KeyedRateLimiter {
         timeout: Option<Duration>,
         interrupt: Option<Interrupt<'_>>,
     ) -> Result<(), AcquireError> {
-        let source = self.shared.named(hash, key);
-        let began_ns = wait::now_ns(&source);
-        match wait::acquire(&source, Request::new(cost, timeout), interrupt) {
-            Ok(_) => Ok(()),
-            Err(status) => Err(self.refused(hash, status, began_ns, timeout)),
-        }
+        let waited = wait::acquire(&self.shared.named(hash, key), Request::new(cost, timeout), interrupt);
+        waited.map(drop).map_err(|failure| self.refused(hash, failure))
     }
 
-    fn refused(&self, hash: KeyHash, status: Status, began_ns: u64, timeout: Option<Duration>) -> AcquireError {
-        let elapsed_ns = wait::now_ns(&self.shared.of(hash)).saturating_sub(began_ns);
-        self.refused_after(hash, status, Duration::from_nanos(elapsed_ns), timeout)
-    }
-
-    pub(super) fn refused_after(
-        &self,
-        hash: KeyHash,
-        status: Status,
-        elapsed: Duration,
-        timeout: Option<Duration>,
-    ) -> AcquireError {
+    pub(super) fn refused(&self, hash: KeyHash, failure: Failure) -> AcquireError {
         let limit = self.shared.quotas.lock().first().map_or(0, crate::Quota::limit);
-        let waiting = wait::len(&self.shared.of(hash));
-        AcquireError::Refused(Refusal { status, elapsed, timeout, limit, in_flight: 0, waiting })
+        failure.of(limit, 0, wait::len(&self.shared.of(hash)))
     }
 
     /// How many wait for a key.
@@ -127,15 +111,13 @@ impl KeyedRateLimiter {
         key: impl AsRef<[u8]>,
         cost: u64,
         timeout: impl Into<Option<Duration>>,
-        mut sleep: impl FnMut(Duration) -> F + Send + 'static,
+        sleep: impl FnMut(Duration) -> F + Send + 'static,
     ) -> Result<AcquireKeyedTokens<'_>, Error> {
         check_cost("cost", cost)?;
-        let timeout = timeout.into();
-        let sleep: Sleep = Box::new(move |duration| Box::pin(sleep(duration)));
-        let wait = Wait::new(Request::new(cost, timeout), Some(sleep));
+        let wait = Wait::new(Request::new(cost, timeout.into()), wait::boxed(sleep));
         let key = key.as_ref();
         let name = self.shared.denied.is_some().then(|| key.into());
-        Ok(AcquireKeyedTokens { limiter: self, hash: self.shared.hash(key), name, cost, timeout, began_ns: None, wait })
+        Ok(AcquireKeyedTokens { limiter: self, hash: self.shared.hash(key), name, wait })
     }
 
     /// The form for runtimes of other languages: takes at once, or tells `listener` later. Unless it is
@@ -231,9 +213,6 @@ pub struct AcquireKeyedTokens<'a> {
     hash: KeyHash,
     /// Kept only where refusals are counted by name.
     name: Option<Box<[u8]>>,
-    cost: u64,
-    timeout: Option<Duration>,
-    began_ns: Option<u64>,
     wait: Wait,
 }
 
@@ -241,20 +220,13 @@ impl Future for AcquireKeyedTokens<'_> {
     type Output = Result<(), AcquireError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        let shared: &KeyedShared = &this.limiter.shared;
-        let source = this.name.as_deref().map_or_else(|| shared.of(this.hash), |name| shared.named(this.hash, name));
-        if this.began_ns.is_none() {
-            if shared.take_free(this.hash, this.cost) {
-                return Poll::Ready(Ok(()));
-            }
-            this.began_ns = Some(wait::now_ns(&source));
+        let Self { limiter, hash, name, wait } = &mut *self;
+        let (shared, hash): (&KeyedShared, _) = (&limiter.shared, *hash);
+        if wait.is_new() && shared.take_free(hash, wait.request().cost) {
+            return Poll::Ready(Ok(()));
         }
-        let began_ns = this.began_ns.unwrap_or_default();
-        this.wait.poll(&source, context).map(|waited| match waited {
-            Ok(_) => Ok(()),
-            Err(status) => Err(this.limiter.refused(this.hash, status, began_ns, this.timeout)),
-        })
+        let source = name.as_deref().map_or_else(|| shared.of(hash), |name| shared.named(hash, name));
+        wait.poll(&source, context).map(|waited| waited.map(drop).map_err(|failure| limiter.refused(hash, failure)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::RateLimiter;
 use crate::rate::check_cost;
-use crate::wait::{AcquireError, Refusal};
+use crate::wait::{AcquireError, Failure};
 use crate::{Error, NEVER_NS, Quota, Status};
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ impl RateLimiter {
         let max_wait_ns = timeout.map_or(NEVER_NS, crate::clock::saturating_ns);
         self.shared.reserve(cost, max_wait_ns).map_err(|status| match status {
             Status::Unsupported => unsupported(&self.quotas()).into(),
-            _ => AcquireError::Refused(Refusal { timeout, ..self.refusal(status, Duration::ZERO) }),
+            _ => self.refused(Failure { status, elapsed: Duration::ZERO, timeout }),
         })
     }
 

@@ -2,8 +2,8 @@
 
 use super::shared::Shared;
 use super::{RateLimiter, check_cost};
-use crate::wait::{self, AcquireError, Event, Granted, Interrupt, Refusal, Request, Sleep, Started, Ticket, Wait};
-use crate::{Error, Grant, Status};
+use crate::wait::{self, AcquireError, Event, Failure, Granted, Interrupt, Request, Started, Ticket, Wait};
+use crate::{Error, Grant};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -44,7 +44,7 @@ impl RateLimiter {
     }
 
     /// [`acquire_n`](Self::acquire_n) that asks `is_interrupted` whenever it has waited for another `every`, and, if so, leaves as
-    /// [`Status::Cancelled`].
+    /// [`Status::Cancelled`](crate::Status::Cancelled).
     ///
     /// # Errors
     ///
@@ -70,22 +70,13 @@ impl RateLimiter {
         timeout: Option<Duration>,
         interrupt: Option<Interrupt<'_>>,
     ) -> Result<(), AcquireError> {
-        let shared = &*self.shared;
-        let began_ns = wait::now_ns(shared);
-        match wait::acquire(shared, Request::new(cost, timeout), interrupt) {
-            Ok(_) => Ok(()),
-            Err(status) => Err(self.refused(status, began_ns, timeout)),
-        }
+        let waited = wait::acquire(&*self.shared, Request::new(cost, timeout), interrupt);
+        waited.map(drop).map_err(|failure| self.refused(failure))
     }
 
-    fn refused(&self, status: Status, began_ns: u64, timeout: Option<Duration>) -> AcquireError {
-        let elapsed = Duration::from_nanos(wait::now_ns(&*self.shared).saturating_sub(began_ns));
-        AcquireError::Refused(Refusal { timeout, ..self.refusal(status, elapsed) })
-    }
-
-    pub(super) fn refusal(&self, status: Status, elapsed: Duration) -> Refusal {
+    pub(super) fn refused(&self, failure: Failure) -> AcquireError {
         let limit = self.shared.quotas.lock().first().map_or(0, crate::Quota::limit);
-        Refusal { status, elapsed, timeout: None, limit, in_flight: 0, waiting: self.waiting() }
+        failure.of(limit, 0, self.waiting())
     }
 
     /// [`acquire_n`](Self::acquire_n) as a future that sleeps by `sleep`, such as `tokio::time::sleep`, until its turn. Dropping it
@@ -98,13 +89,11 @@ impl RateLimiter {
         &self,
         cost: u64,
         timeout: impl Into<Option<Duration>>,
-        mut sleep: impl FnMut(Duration) -> F + Send + 'static,
+        sleep: impl FnMut(Duration) -> F + Send + 'static,
     ) -> Result<AcquireTokens<'_>, Error> {
         check_cost("cost", cost)?;
-        let timeout = timeout.into();
-        let sleep: Sleep = Box::new(move |duration| Box::pin(sleep(duration)));
-        let wait = Wait::new(Request::new(cost, timeout), Some(sleep));
-        Ok(AcquireTokens { limiter: self, cost, timeout, began_ns: None, wait })
+        let wait = Wait::new(Request::new(cost, timeout.into()), wait::boxed(sleep));
+        Ok(AcquireTokens { limiter: self, wait })
     }
 
     /// The form for runtimes of other languages: takes at once, or tells `listener` later. Unless it is
@@ -185,9 +174,6 @@ impl RateLimiter {
 #[must_use = "a future does nothing until it is awaited"]
 pub struct AcquireTokens<'a> {
     limiter: &'a RateLimiter,
-    cost: u64,
-    timeout: Option<Duration>,
-    began_ns: Option<u64>,
     wait: Wait,
 }
 
@@ -195,19 +181,12 @@ impl Future for AcquireTokens<'_> {
     type Output = Result<(), AcquireError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        let shared: &Shared = &this.limiter.shared;
-        if this.began_ns.is_none() {
-            if shared.take_free(this.cost) {
-                return Poll::Ready(Ok(()));
-            }
-            this.began_ns = Some(wait::now_ns(shared));
+        let Self { limiter, wait } = &mut *self;
+        let shared: &Shared = &limiter.shared;
+        if wait.is_new() && shared.take_free(wait.request().cost) {
+            return Poll::Ready(Ok(()));
         }
-        let began_ns = this.began_ns.unwrap_or_default();
-        this.wait.poll(shared, context).map(|waited| match waited {
-            Ok(_) => Ok(()),
-            Err(status) => Err(this.limiter.refused(status, began_ns, this.timeout)),
-        })
+        wait.poll(shared, context).map(|waited| waited.map(drop).map_err(|failure| limiter.refused(failure)))
     }
 }
 

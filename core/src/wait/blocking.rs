@@ -3,6 +3,7 @@
 use super::notice::Notify;
 use super::park::block_on;
 use super::queue::Outcome;
+use super::refusal::Failure;
 use super::rules::{self, Entered, Polled, Request, Source};
 use crate::{NEVER_NS, Status};
 use std::time::Duration;
@@ -18,8 +19,13 @@ pub(crate) struct Interrupt<'a> {
 pub(crate) fn acquire(
     source: &impl Source,
     request: Request,
-    mut interrupt: Option<Interrupt<'_>>,
-) -> Result<u64, Status> {
+    interrupt: Option<Interrupt<'_>>,
+) -> Result<u64, Failure> {
+    let began_ns = source.clock().now_ns();
+    wait(source, request, interrupt).map_err(|status| request.failed(source, status, began_ns))
+}
+
+fn wait(source: &impl Source, request: Request, mut interrupt: Option<Interrupt<'_>>) -> Result<u64, Status> {
     let mut ticket = None;
     block_on(|waker| {
         let wake_after_ns = match ticket {

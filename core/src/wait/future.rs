@@ -2,6 +2,7 @@
 
 use super::notice::Notify;
 use super::queue::{Outcome, Ticket};
+use super::refusal::Failure;
 use super::rules::{self, Entered, Left, Polled, Request, Source};
 use crate::{NEVER_NS, Status};
 use std::future::Future;
@@ -12,9 +13,17 @@ use std::time::Duration;
 /// Sleeps for so long, by the timer of whichever runtime.
 pub(crate) type Sleep = Box<dyn FnMut(Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
+pub(crate) fn boxed<F: Future<Output = ()> + Send + 'static>(
+    mut sleep: impl FnMut(Duration) -> F + Send + 'static,
+) -> Option<Sleep> {
+    Some(Box::new(move |duration| Box::pin(sleep(duration))))
+}
+
 /// The state of a wait that is polled, for the futures of the limiters. It must be [left](Self::leave) before it is dropped.
 pub(crate) struct Wait {
     request: Request,
+    /// When it was first polled, if it was.
+    began_ns: Option<u64>,
     ticket: Option<Ticket>,
     sleep: Option<Sleep>,
     sleeping: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -22,10 +31,25 @@ pub(crate) struct Wait {
 
 impl Wait {
     pub(crate) fn new(request: Request, sleep: Option<Sleep>) -> Self {
-        Self { request, ticket: None, sleep, sleeping: None }
+        Self { request, began_ns: None, ticket: None, sleep, sleeping: None }
     }
 
-    pub(crate) fn poll(&mut self, source: &impl Source, context: &mut Context<'_>) -> Poll<Result<u64, Status>> {
+    pub(crate) fn request(&self) -> Request {
+        self.request
+    }
+
+    /// Whether it was never polled.
+    pub(crate) fn is_new(&self) -> bool {
+        self.began_ns.is_none()
+    }
+
+    pub(crate) fn poll(&mut self, source: &impl Source, context: &mut Context<'_>) -> Poll<Result<u64, Failure>> {
+        let began_ns = *self.began_ns.get_or_insert_with(|| source.clock().now_ns());
+        let waited = self.look(source, context);
+        waited.map_err(|status| self.request.failed(source, status, began_ns))
+    }
+
+    fn look(&mut self, source: &impl Source, context: &mut Context<'_>) -> Poll<Result<u64, Status>> {
         loop {
             let wake_after_ns = match self.ticket {
                 None => match rules::enter(source, self.request, Notify::Waker(context.waker().clone())) {

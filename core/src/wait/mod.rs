@@ -22,13 +22,14 @@ use crate::Error;
 pub(crate) use blocking::Interrupt;
 pub(crate) use blocking::acquire;
 pub(crate) use desk::{Desk, MAX_WAITERS};
-pub(crate) use future::{Sleep, Wait};
+pub(crate) use future::{Sleep, Wait, boxed};
 pub(crate) use keyed_desk::KeyedDesk;
 pub use notice::Event;
 #[cfg(feature = "gate")]
 pub(crate) use park::block_on;
 pub use queue::Ticket;
 pub(crate) use queue::{Granted, Queue};
+pub(crate) use refusal::Failure;
 pub use refusal::{AcquireError, Refusal};
 pub(crate) use rules::{
     Due, Request, Source, close, least_wait_ns, len, settle, settle_after, settle_all, settle_changed,
@@ -39,8 +40,4 @@ pub(crate) use ticket::{cancel_ticket, poll_ticket, start, unknown};
 pub(crate) fn check_max_waiters(max_waiters: u64) -> Result<(), Error> {
     let allowed = || format!("0 to {MAX_WAITERS}");
     if max_waiters <= MAX_WAITERS { Ok(()) } else { Err(Error::option("max_waiters", max_waiters, allowed())) }
-}
-
-pub(crate) fn now_ns(source: &impl Source) -> u64 {
-    source.clock().now_ns()
 }

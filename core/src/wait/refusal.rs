@@ -32,6 +32,22 @@ pub struct Refusal {
     pub waiting: u64,
 }
 
+/// A wait that came to nothing, as far as it knows of that itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Failure {
+    pub(crate) status: Status,
+    pub(crate) elapsed: Duration,
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl Failure {
+    /// With what its limiter knows.
+    pub(crate) fn of(self, limit: u64, in_flight: u64, waiting: u64) -> AcquireError {
+        let Self { status, elapsed, timeout } = self;
+        AcquireError::Refused(Refusal { status, elapsed, timeout, limit, in_flight, waiting })
+    }
+}
+
 impl AcquireError {
     /// What happened, as one number with a name.
     #[must_use]

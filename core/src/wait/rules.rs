@@ -2,6 +2,7 @@
 
 use super::notice::{Notices, Notify};
 use super::queue::{Granted, Outcome, Queue, Stage, Ticket};
+use super::refusal::Failure;
 use crate::clock::{Clock, saturating_ns};
 use crate::{NEVER_NS, Status};
 use std::ops::DerefMut;
@@ -71,14 +72,23 @@ impl Due {
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub(crate) cost: u64,
-    /// [`NEVER_NS`]: for ever.
-    pub(crate) timeout_ns: u64,
+    pub(crate) timeout: Option<Duration>,
 }
 
 impl Request {
     pub(crate) fn new(cost: u64, timeout: Option<Duration>) -> Self {
-        // One that is too long to count is as good as none.
-        Self { cost, timeout_ns: timeout.map_or(NEVER_NS, saturating_ns) }
+        Self { cost, timeout }
+    }
+
+    /// [`NEVER_NS`]: for ever. One that is too long to count is as good as none.
+    fn timeout_ns(self) -> u64 {
+        self.timeout.map_or(NEVER_NS, saturating_ns)
+    }
+
+    /// That it came to nothing, after having begun at `began_ns`.
+    pub(crate) fn failed(self, source: &impl Source, status: Status, began_ns: u64) -> Failure {
+        let elapsed = Duration::from_nanos(source.clock().now_ns().saturating_sub(began_ns));
+        Failure { status, elapsed, timeout: self.timeout }
     }
 }
 
@@ -160,12 +170,8 @@ pub(crate) fn enter_noting(
     entered
 }
 
-fn enter_open(
-    queue: &mut Queue,
-    source: &impl Source,
-    Request { cost, timeout_ns }: Request,
-    notify: Notify,
-) -> Entered {
+fn enter_open(queue: &mut Queue, source: &impl Source, request: Request, notify: Notify) -> Entered {
+    let (cost, timeout_ns) = (request.cost, request.timeout_ns());
     if queue.is_empty()
         && let Some(at_ns) = source.take_now(cost)
     {
