@@ -92,11 +92,14 @@ pub enum Pattern {
     /// The value begins with the text.
     #[serde(serialize_with = "texts")]
     Prefix(#[schemars(with = "Texts<'static>")] Vec<String>),
-    /// `?` is one character and `*` any number of them, but no `/`; `**` is any number of them, `/` too; `[ab]` and `[!ab]` are one
-    /// character of a set, `{a,b}` is either.
+    /// `?` is one byte and `*` any number of them, but no `/`; `[ab]` and `[!ab]` are one byte of a set, or not of it, but no `/`;
+    /// `{a,b}` is either; `\` takes the meaning of the character behind it away. `**`, between two `/`, before the first or behind
+    /// the last, is any number of segments: `/a/**` matches `/a/` and `/a/b/c`, `/a/**/z` matches `/a/z` and `/a/b/c/z`.
     #[serde(serialize_with = "texts")]
     Glob(#[schemars(with = "Texts<'static>")] Vec<String>),
-    /// A regular expression for the whole value, without look-around and back references, so that it takes linear time.
+    /// A regular expression for the whole value, without look-around and back references, so that it takes linear time. `.` is any
+    /// byte, a newline too, and classes are of bytes, so that none gets a value out of a rule; `(?u)` in front makes characters
+    /// of them, which bytes that aren't UTF-8 don't match.
     #[serde(serialize_with = "texts")]
     Regex(#[schemars(with = "Texts<'static>")] Vec<String>),
 }
