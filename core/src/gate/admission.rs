@@ -1,6 +1,6 @@
 //! All or nothing: what all rules that match are asked for, in turn, and what is given back if one refuses.
 
-use super::entry::Entry;
+use super::entry::Holds;
 use super::limiter::{Standing, Taken};
 use super::refusal::{Refusal, shown_key};
 use super::rule_set::{Found, Placed, RuleSet, Values};
@@ -56,21 +56,21 @@ impl<'a> Asked<'a> {
 
     /// The request is admitted: what is in shadow is asked too, and all is counted.
     #[inline]
-    pub(super) fn admitted(&self, held: &Held, shadows: &[u32], refused: impl FnMut(&Refusal)) -> Entry {
+    pub(super) fn admitted(&self, held: &Held, shadows: &[u32], refused: impl FnMut(&Refusal)) -> Holds {
         let applies = !held.is_empty() || !shadows.is_empty();
-        let mut entry = Entry::new(Arc::clone(self.set), applies);
+        let mut holds = Holds::new(applies);
         for (place, taken) in held {
             self.set.rule(*place).counters.increment(Count::Allowed);
-            entry.hold(*place, taken, || self.standing(*place));
+            holds.hold(*place, taken, || self.standing(*place));
         }
         if !shadows.is_empty() {
-            self.ask_shadows(shadows, &mut entry, refused);
+            self.ask_shadows(shadows, &mut holds, refused);
         }
         self.set.counters.increment(if applies { Count::Allowed } else { Count::Unmatched });
-        entry
+        holds
     }
 
-    fn ask_shadows(&self, shadows: &[u32], entry: &mut Entry, mut refused: impl FnMut(&Refusal)) {
+    fn ask_shadows(&self, shadows: &[u32], holds: &mut Holds, mut refused: impl FnMut(&Refusal)) {
         let mut joined = SmallVec::new();
         for place in shadows {
             let placed = self.set.rule(*place);
@@ -78,7 +78,7 @@ impl<'a> Asked<'a> {
             match placed.limiter.take(key, placed.cost(self.cost)) {
                 Ok(taken) => {
                     placed.counters.increment(Count::Allowed);
-                    entry.hold(*place, &taken, || self.standing(*place));
+                    holds.hold(*place, &taken, || self.standing(*place));
                 }
                 Err(status) => {
                     placed.counters.increment(Count::Denied);

@@ -174,9 +174,9 @@ impl Entering {
             }
             Some(match asked.take(tries, &mut this.held) {
                 Ok(()) => {
-                    let entry = asked.admitted(&this.held, shadows, |refusal| this.gate.tell_shadow(refusal));
+                    let holds = asked.admitted(&this.held, shadows, |refusal| this.gate.tell_shadow(refusal));
                     this.held.clear();
-                    Progress::Entered(entry)
+                    Progress::Entered(Entry::new(Arc::clone(asked.set), holds))
                 }
                 Err((place, status)) => this.refuse_asked(asked, place, status),
             })

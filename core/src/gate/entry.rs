@@ -16,10 +16,16 @@ use std::sync::Arc;
 #[must_use = "the permits are given back when this is dropped"]
 pub struct Entry {
     set: Arc<RuleSet>,
-    holds: SmallVec<[Hold; 2]>,
-    applies: bool,
+    holds: Holds,
     /// What was said of the work, if anything was.
     ok: Option<bool>,
+}
+
+/// What an entry holds.
+pub(super) struct Holds {
+    of_rules: SmallVec<[Hold; 2]>,
+    /// Whether a rule applies, though none may have given anything.
+    applies: bool,
 }
 
 /// What a rule gave.
@@ -50,9 +56,9 @@ pub struct Figures<'a> {
     pub reset_after_ns: u64,
 }
 
-impl Entry {
-    pub(super) fn new(set: Arc<RuleSet>, applies: bool) -> Self {
-        Self { set, holds: SmallVec::new(), applies, ok: None }
+impl Holds {
+    pub(super) fn new(applies: bool) -> Self {
+        Self { of_rules: SmallVec::new(), applies }
     }
 
     /// Holds what a rule gave. `standing` is asked of tokens that were waited for, whose grant tells no figures.
@@ -70,29 +76,35 @@ impl Entry {
                 What::Tokens { quota: quota as u32, remaining, reset_after_ns }
             }
         };
-        self.holds.push(Hold { rule, what });
+        self.of_rules.push(Hold { rule, what });
+    }
+}
+
+impl Entry {
+    pub(super) fn new(set: Arc<RuleSet>, holds: Holds) -> Self {
+        Self { set, holds, ok: None }
     }
 
     /// [`Status::Allowed`] if a rule applies, [`Status::NoRule`] if none does. Either way the work may go ahead.
     #[must_use]
     pub fn status(&self) -> Status {
-        if self.applies { Status::Allowed } else { Status::NoRule }
+        if self.holds.applies { Status::Allowed } else { Status::NoRule }
     }
 
     /// Whether a rule applies to the request.
     #[must_use]
     pub fn applies(&self) -> bool {
-        self.applies
+        self.holds.applies
     }
 
     /// The names of the rules that gave something.
     pub fn rules(&self) -> impl Iterator<Item = &str> {
-        self.holds.iter().map(|hold| self.set.rule(hold.rule).rule.name.as_str())
+        self.holds.of_rules.iter().map(|hold| self.set.rule(hold.rule).rule.name.as_str())
     }
 
     /// How the quotas stood when the request was admitted, for each rule that has some.
     pub fn figures(&self) -> impl Iterator<Item = Figures<'_>> {
-        self.holds.iter().filter_map(|hold| match hold.what {
+        self.holds.of_rules.iter().filter_map(|hold| match hold.what {
             What::Tokens { quota, remaining, reset_after_ns } => {
                 let placed = self.set.rule(hold.rule);
                 let quota_index = quota as usize;
@@ -113,7 +125,7 @@ impl Drop for Entry {
     fn drop(&mut self) {
         let ok = self.ok.unwrap_or_else(|| !std::thread::panicking());
         self.set.counters.increment(if ok { Count::ReleasedOk } else { Count::ReleasedFailed });
-        for hold in self.holds.drain(..).rev() {
+        for hold in self.holds.of_rules.iter().rev() {
             let limiter = &*self.set.rule(hold.rule).limiter;
             // What is refused here is another process's: nothing is lost with it.
             let _ours = match (limiter, &hold.what) {

@@ -56,6 +56,7 @@ use admission::{Asked, Held, phases};
 use arc_swap::{ArcSwap, ArcSwapOption};
 pub use attributes::Attributes;
 pub use entering::{Begun, EnterFuture, Entering, Progress};
+use entry::Holds;
 pub use entry::{Entry, Figures};
 use events::Teller;
 pub use events::{Events, GateEvent};
@@ -227,10 +228,12 @@ impl Gate {
         check_cost("cost", cost)?;
         let set = self.shared.set.load_full();
         let values = set.values(attributes);
-        Ok(self.begin_asked(Asked { set: &set, values: &values, cost }, timeout.into()))
+        let begun = self.begin_asked(Asked { set: &set, values: &values, cost }, timeout.into());
+        Ok(begun.unwrap_or_else(|holds| Begun::Entered(Entry::new(set, holds))))
     }
 
-    fn begin_asked(&self, asked: Asked<'_>, timeout: Option<Duration>) -> Begun {
+    /// What an entry is to hold, as the error: then the set can be moved to it, which is faster than to count another owner.
+    fn begin_asked(&self, asked: Asked<'_>, timeout: Option<Duration>) -> Result<Begun, Holds> {
         let mut found = asked.set.matching(asked.values);
         let mut held = Held::new();
         let (tries, waits, shadows) = phases(asked.set, &mut found);
@@ -239,7 +242,7 @@ impl Gate {
             refused => refused,
         };
         let Err((place, status)) = refused else {
-            return Begun::Entered(asked.admitted(&held, shadows, |refusal| self.shared.tell_shadow(refusal)));
+            return Err(asked.admitted(&held, shadows, |refusal| self.shared.tell_shadow(refusal)));
         };
         let patience = asked.set.rule(place).patience;
         if entering::patience_left(patience, status, timeout).is_none() {
@@ -247,13 +250,13 @@ impl Gate {
             let mut refusal = asked.refused(&found, place, status);
             refusal.timeout = timeout;
             self.shared.tell_refused(&refusal);
-            return Begun::Refused(Box::new(refusal));
+            return Ok(Begun::Refused(Box::new(refusal)));
         }
         // What need not be waited for is asked again at the end; what was got of the others is kept meanwhile.
         let next = held.len() - tries.len();
         let mut tried: Held = held.drain(..tries.len()).collect();
         asked.give_back(&mut tried, 0);
-        Begun::Waits(Box::new(Entering::new(&self.shared, asked, found, timeout, held, next)))
+        Ok(Begun::Waits(Box::new(Entering::new(&self.shared, asked, found, timeout, held, next))))
     }
 
     /// What each rule says to a request, and why; spends nothing.
