@@ -19,6 +19,9 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
     private final Line line;
     private volatile boolean closed;
 
+    /** The tags that wait for permits. */
+    final Tag.Idle idle = new Tag.Idle();
+
     private final Object owing = new Object();
     /** What was taken when the stack had no room left to give it back: the next call does. Changed under {@code owing}. */
     private volatile Tag owed;
@@ -44,7 +47,7 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
      */
     final Permit take(byte[] key, long permits, boolean orThrow) {
         settle();
-        Tag tag = Tag.take();
+        Tag tag = idle.take();
         int code = tryAcquire(key, permits, prepared(tag.held.figures, permits));
         try {
             if (code == 0) { // Status.ALLOWED
@@ -66,7 +69,7 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
             }
             throw failure;
         }
-        tag.putBack();
+        idle.put(tag);
         Status status = Status.of(code);
         status.admits("permits", permits);
         if (orThrow) {
@@ -81,7 +84,7 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
             throw new InterruptedException();
         }
         settle();
-        Tag tag = Tag.take();
+        Tag tag = idle.take();
         int code = acquire(key, permits, timeoutNanos, prepared(tag.held.figures, permits));
         boolean granted = code == 0 || code == Waits.TOLD; // Status.ALLOWED
         try {
@@ -108,7 +111,7 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
                     // The next call does.
                 }
             } else {
-                tag.putBack();
+                idle.put(tag);
             }
             throw failure;
         }
@@ -120,13 +123,13 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
         // Line.
         Request request = new Request(key, permits, Nanos.unsigned("timeout", timeout));
         Function<long[], FutureWait.Granted<Permit>> value = figures -> {
-            Tag tag = Tag.take();
+            Tag tag = idle.take();
             tag.held.figures = figures;
             Permit permit = lend(tag, permits);
             return new FutureWait.Granted<>(permit, () -> permit.release(false));
         };
         settle();
-        Tag tag = Tag.take();
+        Tag tag = idle.take();
         int code = acquire(key, permits, request.timeoutNanos(), prepared(tag.held.figures, permits));
         if (code == 0 || code == Waits.TOLD) { // Status.ALLOWED
             Permit permit = lend(tag, permits);
@@ -134,7 +137,7 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
             return CompletableFuture.completedFuture(permit);
         }
         CompletableFuture<Permit> future = line.future(code, request, value);
-        tag.putBack();
+        idle.put(tag);
         return future;
     }
 

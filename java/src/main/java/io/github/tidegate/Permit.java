@@ -76,7 +76,7 @@ public final class Permit implements AutoCloseable {
             if (!tag.held.release(grant, ok)) {
                 return false;
             }
-            tag.putBack();
+            tag.held.limiter.idle.put(tag);
             return true;
         } finally {
             // Or this could count as dropped while it is being released.

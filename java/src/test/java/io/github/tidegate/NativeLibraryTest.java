@@ -92,6 +92,13 @@ class NativeLibraryTest {
         return (boolean) method.invoke(limiter, cost);
     }
 
+    /** Makes a limiter that lends a permit and has it back. */
+    private static void lend(ClassLoader loader) throws Exception {
+        Class<?> type = loader.loadClass("io.github.tidegate.ConcurrencyLimiter");
+        Object limiter = type.getMethod("of", long.class).invoke(null, 1);
+        type.getMethod("run", Runnable.class).invoke(limiter, (Runnable) () -> {});
+    }
+
     @Test
     void classLoadersThatLoadTheLibraryAtOnceEachGetTheirOwn() throws Exception {
         for (int round = 0; round < 10; round++) {
@@ -140,6 +147,7 @@ class NativeLibraryTest {
         Thread thread = new Thread(() -> {
             try {
                 assertTrue(tryAcquire(holder[0], 1));
+                lend(holder[0].getClass().getClassLoader());
                 used.countDown();
                 end.await();
             } catch (Exception failed) {
