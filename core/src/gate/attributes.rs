@@ -2,7 +2,7 @@
 
 use super::admission::Asked;
 use super::rule_set::RuleSet;
-use super::{Begun, Gate};
+use super::{Begun, Entry, Gate};
 use crate::Error;
 use crate::rate::check_cost;
 use std::fmt;
@@ -51,7 +51,8 @@ impl Gate {
         }
         let mut values = smallvec::SmallVec::<[Option<&[u8]>; 8]>::from_slice(values);
         values.resize(set.attributes.len(), None);
-        Ok(Some(self.begin_asked(Asked { set, values: &values, cost }, timeout.into())))
+        let begun = self.begin_asked(Asked { set, values: &values, cost }, timeout.into());
+        Ok(Some(begun.unwrap_or_else(|holds| Begun::Entered(Entry::new(Arc::clone(set), holds)))))
     }
 }
 
