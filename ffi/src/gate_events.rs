@@ -109,13 +109,14 @@ pub unsafe extern "C" fn tidegate_gate_events_next(
 }
 
 fn next(events: &Events, timeout_ns: u64) -> Result<String, Status> {
-    // Asked first: what came before the end is fetched before the end is told.
-    let is_over = events.is_over();
-    match events.next(Duration::from_nanos(timeout_ns)) {
-        Some(event) => Ok(gate_json::event(&event, events.dropped()).to_string()),
-        None if is_over => Err(Status::Closed),
-        None => Err(Status::TimedOut),
+    let mut event = events.next(Duration::from_nanos(timeout_ns));
+    let is_over = event.is_none() && events.is_over();
+    if is_over {
+        // It may have come last.
+        event = events.next(Duration::ZERO);
     }
+    let none = if is_over { Status::Closed } else { Status::TimedOut };
+    event.map(|event| gate_json::event(&event, events.dropped()).to_string()).ok_or(none)
 }
 
 /// Listens no more. NULL is fine.

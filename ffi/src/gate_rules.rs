@@ -1,7 +1,7 @@
 //! # Rules of a gate
 //!
-//! The rules can be replaced while the gate is in use, by all that is wrong with the new ones or by them as a whole: on any
-//! mistake nothing changes. Requests don't wait for that. A rule that keeps its name keeps what is used.
+//! The rules can be replaced while the gate is in use: all at once, or, if anything is wrong with the new ones, not at all.
+//! No request waits for that. A rule that keeps its name keeps what is used.
 //!
 //!     tidegate_text *changed;
 //!     if (tidegate_gate_reload(gate, text, length, TIDEGATE_FORMAT_YAML, &changed, faults, sizeof faults) < 0) {

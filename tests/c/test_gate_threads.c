@@ -254,6 +254,16 @@ static void *wait_for_an_event(void *events) {
     return NULL;
 }
 
+static void *wait_for_the_end(void *events) {
+    tidegate_text *event = NULL;
+    int32_t status;
+    while ((status = tidegate_gate_events_next(events, TIDEGATE_NEVER_NS, &event)) == TIDEGATE_QUEUE_FULL) {
+        sched_yield();
+    }
+    wrong += status != TIDEGATE_CLOSED || event != NULL;
+    return NULL;
+}
+
 static void a_thread_may_wait_for_events_one_at_a_time(void) {
     gate = gate_of(rules_text, NULL);
     wrong = 0;
@@ -268,9 +278,16 @@ static void a_thread_may_wait_for_events_one_at_a_time(void) {
     CHECK(event == NULL); /* TIDEGATE_QUEUE_FULL: it waits */
     CHECK_EQUAL(tidegate_gate_reload(gate, TEXT(rules_text), TIDEGATE_FORMAT_TOML, NULL, NULL, 0), TIDEGATE_OK);
     CHECK_EQUAL(pthread_join(thread, NULL), 0);
+
+    /* Until there will be no more. */
+    CHECK_EQUAL(pthread_create(&thread, NULL, wait_for_the_end, events), 0);
+    while (tidegate_gate_events_next(events, 0, &event) == TIDEGATE_TIMED_OUT) {
+        sched_yield();
+    }
+    tidegate_gate_free(gate);
+    CHECK_EQUAL(pthread_join(thread, NULL), 0);
     CHECK_EQUAL(wrong, 0);
     tidegate_gate_events_free(events);
-    tidegate_gate_free(gate);
 }
 
 /* In the child of a fork: the parent's request and events are the parent's, and the gate works. */

@@ -5,7 +5,7 @@ use super::refusal::Refusal;
 use super::reload::Reloaded;
 use crate::fork;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -56,7 +56,10 @@ impl Events {
     /// Whether the gate is gone or another listens: those events that are here by now are the last.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        Arc::strong_count(&self.dropped) == 1
+        let is_over = Arc::strong_count(&self.dropped) == 1;
+        // Acquire: whoever told has let go of its end by a release, and what it told is here.
+        fence(Ordering::Acquire);
+        is_over
     }
 
     /// How many events found no room, since nobody took those before.
@@ -73,8 +76,9 @@ impl Events {
 
 /// The end of whoever tells.
 pub(super) struct Teller {
-    sender: SyncSender<GateEvent>,
+    // Goes before the sender: who finds the sender gone finds that it is over.
     dropped: Arc<AtomicU64>,
+    sender: SyncSender<GateEvent>,
     process: u32,
 }
 
@@ -83,7 +87,7 @@ impl Teller {
         fork::watch();
         let (sender, receiver) = sync_channel(ROOM);
         let dropped = Arc::new(AtomicU64::new(0));
-        (Self { sender, dropped: Arc::clone(&dropped), process: fork::count() }, Events { receiver, dropped })
+        (Self { dropped: Arc::clone(&dropped), sender, process: fork::count() }, Events { receiver, dropped })
     }
 
     /// Never waits. In the child of a fork nobody listens.
