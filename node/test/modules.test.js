@@ -137,8 +137,10 @@ describe('installed', () => {
     const at = project('content', 'tidegate');
     const names = fs.readdirSync(path.join(at, 'node_modules/tidegate')).sort();
     const licenses = ['LICENSE-APACHE', 'LICENSE-MIT'];
+    const web = ['express', 'fastify', 'http'].flatMap((name) => [`${name}.d.ts`, `${name}.js`]);
     const expected = [
       'README.md',
+      ...web,
       'index.d.mts',
       'index.d.ts',
       'index.js',
@@ -152,6 +154,16 @@ describe('installed', () => {
     assert.equal(manifest.optionalDependencies[native], version);
     assert.equal(manifest.scripts, undefined);
     assert.equal(require('../package.json').optionalDependencies, undefined);
+  });
+
+  test('the middleware needs no framework to be there', () => {
+    const at = project('web', 'tidegate', native);
+    const script = `
+      const { gateMiddleware } = require('tidegate/express');
+      const { gatePlugin } = require('tidegate/fastify');
+      import('tidegate/http').then(({ gateHandler }) => console.log(typeof gateMiddleware, typeof gatePlugin, typeof gateHandler));
+    `;
+    assert.equal(run(process.execPath, ['-e', script], { cwd: at }), 'function function function\n');
   });
 
   test('works side by side, as npm and yarn lay packages out', () => {

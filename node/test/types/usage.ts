@@ -5,6 +5,8 @@ import {
   ConcurrencyLimiter,
   type ConcurrencyStats,
   type Decision,
+  type Entry,
+  Gate,
   ipKey,
   type Key,
   KeyedConcurrencyLimiter,
@@ -17,11 +19,16 @@ import {
   Quota,
   type QuotaLike,
   RateLimiter,
+  type Refusal,
   RefusedError,
   type Reservation,
   TidegateError,
   TimedOutError,
+  type Watch,
 } from 'tidegate';
+import { gateMiddleware } from 'tidegate/express';
+import { type GatePluginOptions, gatePlugin } from 'tidegate/fastify';
+import { gateHandler } from 'tidegate/http';
 
 const clock = new ManualClock();
 clock.advance(1.5);
@@ -256,3 +263,34 @@ void [
   heldMs,
   length,
 ];
+
+// Gates.
+
+const gate = new Gate([{ name: 'all', match: { path: { prefix: '/' } }, key: ['client', 'path'], quota: '1/s' }]);
+const entered: Entry | Refusal = gate.tryEnter({ path: '/', user: 5, client: null }, { cost: 2 });
+if (entered.allowed) entered.release(entered.applies);
+else if (entered.retryAfterMs !== null) entered.retryAfterMs.toFixed();
+const run: Promise<number> = gate.run({}, async () => 5, { timeoutMs: 5, signal: AbortSignal.timeout(5) });
+const inside: Promise<Entry> = gate.enter({ path: '/' });
+gate.on('refused', (refusal) => refusal.rule).on('reloadFailed', (error) => error.message);
+const pulled: Watch = gate.pull(async () => '', { everyMs: 5, format: 'toml' });
+// @ts-expect-error a text is of a format
+gate.reload('rules = []');
+// @ts-expect-error no such mode of comparing
+new Gate([{ name: 'all', match: { path: { like: '/' } }, concurrency: 1 }]);
+
+interface Asked {
+  user: string;
+}
+const attributes = ({ user }: Asked) => ({ user });
+const middleware: (request: Asked, response: object, next: () => void) => void = gateMiddleware(gate, { attributes });
+const plugin: GatePluginOptions = { gate, attributes, trustedHops: 1, legacyHeaders: true };
+const handler: (request: Asked, response: object) => unknown = gateHandler(
+  gate,
+  async (request: Asked) => request.user,
+  {
+    attributes,
+    timeoutMs: 5,
+  },
+);
+void [run, inside, pulled, middleware, plugin, gatePlugin, handler];

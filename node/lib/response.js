@@ -1,0 +1,41 @@
+'use strict';
+
+/**
+ * The requests of a connection whose responses have yet to come to it, since others are before them (HTTP pipelining): to such a response
+ * Node tells nothing when the connection closes. By socket.
+ */
+const queued = new WeakMap();
+
+/** Calls `over` when a response is finished or its connection is closed, once. */
+function whenOver(request, response, over) {
+  response.once('close', over);
+  // In HTTP/2, responses have a socket from the start.
+  if (response.socket !== null) return;
+  const { socket } = request;
+  let all = queued.get(socket);
+  if (all === undefined) {
+    all = new Set();
+    queued.set(socket, all);
+    socket.once('close', () => {
+      for (const one of all) one();
+    });
+  }
+  all.add(over);
+  response.once('close', () => all.delete(over));
+}
+
+const PROBLEM = 'application/problem+json';
+
+/** Answers a refusal. */
+function refuse(response, refusal, headers) {
+  response.statusCode = 429;
+  setHeaders(response, headers);
+  response.setHeader('Content-Type', PROBLEM);
+  response.end(refusal.problem());
+}
+
+function setHeaders(response, headers) {
+  for (const name in headers) response.setHeader(name, headers[name]);
+}
+
+module.exports = { PROBLEM, refuse, setHeaders, whenOver };
