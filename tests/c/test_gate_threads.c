@@ -322,7 +322,7 @@ static void the_child_of_a_fork_is_not_called_back_and_has_nothing_of_its_parent
                 TIDEGATE_PENDING);
     pid_t child = fork();
     if (child == 0) {
-        alarm(5);
+        alarm(60); /* a hang, however busy the machine is */
         /* Not by an exit, after which a memory checker looks for what threads of the parent's had. */
         _exit(child_is_apart(&waiting, &one, events) ? kill(getpid(), SIGKILL) : 1);
     }
