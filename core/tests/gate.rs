@@ -1,5 +1,6 @@
 //! The gate: all rules that match must admit, or nothing is taken; and rules change while it is in use.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 use tidegate::gate::{EnterError, Entry, Format, GateEvent, Mode, Pattern, Refusal, Rule, Rules};
@@ -14,7 +15,7 @@ fn refused(result: Result<Entry, EnterError>) -> Refusal {
 
 fn gate(rules: impl Into<Rules>) -> (Gate, ManualClock) {
     let clock = ManualClock::new();
-    (Gate::with_clock(rules, clock.clone()).unwrap(), clock)
+    (Gate::with_clock(rules, clock.clone()).expect("rules"), clock)
 }
 
 fn path(path: &str) -> [(&str, &str); 1] {

@@ -1,5 +1,6 @@
 //! Waiting to be admitted by a gate: how long, in which order, and what is held meanwhile.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used)]
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ fn rule(name: &str) -> Rule {
 
 fn gate(rules: impl Into<Rules>) -> (Gate, ManualClock) {
     let clock = ManualClock::new();
-    (Gate::with_clock(rules, clock.clone()).unwrap(), clock)
+    (Gate::with_clock(rules, clock.clone()).expect("rules"), clock)
 }
 
 fn refused<T>(result: Result<T, EnterError>) -> Refusal {
@@ -289,7 +290,7 @@ fn after_a_storm_of_entering_waiting_giving_up_releasing_and_reloading_nothing_i
                         _ => {
                             if let Ok(entry) = gate.enter_n(&request, 1, Duration::from_micros(100)) {
                                 thread::yield_now();
-                                entry.release(random(&mut state) % 2 == 0);
+                                entry.release(random(&mut state).is_multiple_of(2));
                             }
                         }
                     }

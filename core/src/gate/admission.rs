@@ -1,6 +1,5 @@
 //! All or nothing: what all rules that match are asked for, in turn, and what is given back if one refuses.
 
-use super::entry::Holds;
 use super::limiter::{Standing, Taken};
 use super::refusal::{Refusal, shown_key};
 use super::rule_set::{Found, Placed, RuleSet, Values};
@@ -11,8 +10,14 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What the rules at these places gave.
-pub(super) type Held = SmallVec<[(u32, Taken); 2]>;
+/// What rules gave.
+pub(super) type Held = SmallVec<[Hold; 2]>;
+
+/// What the rule at a place gave.
+pub(super) struct Hold {
+    pub(super) rule: u32,
+    pub(super) taken: Taken,
+}
 
 /// One request to one set of rules.
 #[derive(Clone, Copy)]
@@ -24,6 +29,19 @@ pub(super) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
+    /// Asks all rules that were found, in turn, and nobody waits: whether any applies, or which refused. What was taken is in `held`.
+    pub(super) fn ask(
+        &self,
+        found: &mut Found,
+        held: &mut Held,
+        refused: impl FnMut(&Refusal),
+    ) -> Result<bool, (u32, Status)> {
+        let (tries, waits, shadows) = phases(self.set, found);
+        self.take(tries, held)?;
+        self.take(waits, held)?;
+        Ok(self.admitted(held, shadows, refused))
+    }
+
     /// Takes from each of `places` in turn, up to the first that refuses.
     #[inline]
     pub(super) fn take(&self, places: &[u32], held: &mut Held) -> Result<(), (u32, Status)> {
@@ -33,7 +51,7 @@ impl<'a> Asked<'a> {
             match placed.limiter.take(placed.key(self.values, &mut joined), placed.cost(self.cost)) {
                 Ok(taken) => {
                     placed.note_refused(false);
-                    held.push((*place, taken));
+                    held.push(Hold { rule: *place, taken });
                 }
                 Err(status) => {
                     placed.note_refused(true);
@@ -48,37 +66,35 @@ impl<'a> Asked<'a> {
     pub(super) fn give_back(&self, held: &mut Held, keep: usize) {
         let mut joined = SmallVec::new();
         while held.len() > keep {
-            let Some((place, taken)) = held.pop() else { return };
-            let placed = self.set.rule(place);
+            let Some(Hold { rule, taken }) = held.pop() else { return };
+            let placed = self.set.rule(rule);
             placed.limiter.give_back(placed.key(self.values, &mut joined), &taken, true);
         }
     }
 
-    /// The request is admitted: what is in shadow is asked too, and all is counted.
+    /// The request is admitted, by the rules that `held` is of: what is in shadow is asked too, and all is counted. Whether a rule applies.
     #[inline]
-    pub(super) fn admitted(&self, held: &Held, shadows: &[u32], refused: impl FnMut(&Refusal)) -> Holds {
-        let applies = !held.is_empty() || !shadows.is_empty();
-        let mut holds = Holds::new(applies);
-        for (place, taken) in held {
-            self.set.rule(*place).counters.increment(Count::Allowed);
-            holds.hold(*place, taken, || self.standing(*place));
+    pub(super) fn admitted(&self, held: &mut Held, shadows: &[u32], refused: impl FnMut(&Refusal)) -> bool {
+        for Hold { rule, taken } in &mut *held {
+            self.set.rule(*rule).counters.increment(Count::Allowed);
+            taken.with_figures(|| self.standing(*rule));
         }
+        let applies = !held.is_empty() || !shadows.is_empty();
         if !shadows.is_empty() {
-            self.ask_shadows(shadows, &mut holds, refused);
+            self.ask_shadows(shadows, held, refused);
         }
         self.set.counters.increment(if applies { Count::Allowed } else { Count::Unmatched });
-        holds
+        applies
     }
 
-    fn ask_shadows(&self, shadows: &[u32], holds: &mut Holds, mut refused: impl FnMut(&Refusal)) {
+    fn ask_shadows(&self, shadows: &[u32], held: &mut Held, mut refused: impl FnMut(&Refusal)) {
         let mut joined = SmallVec::new();
         for place in shadows {
             let placed = self.set.rule(*place);
-            let key = placed.key(self.values, &mut joined);
-            match placed.limiter.take(key, placed.cost(self.cost)) {
+            match placed.limiter.take(placed.key(self.values, &mut joined), placed.cost(self.cost)) {
                 Ok(taken) => {
                     placed.counters.increment(Count::Allowed);
-                    holds.hold(*place, &taken, || self.standing(*place));
+                    held.push(Hold { rule: *place, taken });
                 }
                 Err(status) => {
                     placed.counters.increment(Count::Denied);

@@ -1,8 +1,7 @@
 //! Requests whose values are given by place: for bindings, to which it costs less to look up a few names than to hand over all.
 
-use super::admission::Asked;
 use super::rule_set::RuleSet;
-use super::{Begun, Entry, Gate};
+use super::{Begun, Gate};
 use crate::Error;
 use crate::rate::check_cost;
 use std::fmt;
@@ -51,8 +50,7 @@ impl Gate {
         }
         let mut values = smallvec::SmallVec::<[Option<&[u8]>; 8]>::from_slice(values);
         values.resize(set.attributes.len(), None);
-        let begun = self.begin_asked(Asked { set, values: &values, cost }, timeout.into());
-        Ok(Some(begun.unwrap_or_else(|holds| Begun::Entered(Entry::new(Arc::clone(set), holds)))))
+        Ok(Some(self.begin_at(Arc::clone(set), &values, cost, timeout.into())))
     }
 }
 

@@ -1,7 +1,7 @@
 //! A request that waits to be admitted: one rule after the other, in an order that is the same for all.
 
 use super::Shared;
-use super::admission::{Asked, Held, phases};
+use super::admission::{Asked, Held, Hold, phases};
 use super::checked::Patience;
 use super::entry::Entry;
 use super::limiter::{Limiter, Taken};
@@ -140,7 +140,7 @@ impl Entering {
             if let Some(wait) = &self.wait {
                 match wait.slot.take(waker) {
                     Some(Event::Granted(taken)) => {
-                        self.held.push((wait.place, taken));
+                        self.held.push(Hold { rule: wait.place, taken });
                         self.wait = None;
                         self.next += 1;
                     }
@@ -174,9 +174,9 @@ impl Entering {
             }
             Some(match asked.take(tries, &mut this.held) {
                 Ok(()) => {
-                    let holds = asked.admitted(&this.held, shadows, |refusal| this.gate.tell_shadow(refusal));
-                    this.held.clear();
-                    Progress::Entered(Entry::new(Arc::clone(asked.set), holds))
+                    let mut held = std::mem::take(&mut this.held);
+                    let applies = asked.admitted(&mut held, shadows, |refusal| this.gate.tell_shadow(refusal));
+                    Progress::Entered(Entry::new(Arc::clone(asked.set), held, applies))
                 }
                 Err((place, status)) => this.refuse_asked(asked, place, status),
             })
@@ -224,7 +224,7 @@ impl Entering {
         };
         match placed.limiter.start(&key, placed.cost(self.cost), Some(timeout), listener) {
             Started::Granted(taken) => {
-                self.held.push((place, taken));
+                self.held.push(Hold { rule: place, taken });
                 self.next += 1;
                 None
             }

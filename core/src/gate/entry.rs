@@ -1,12 +1,11 @@
 //! What an admitted request holds.
 
-use super::limiter::{Limiter, Standing, Taken};
+use super::admission::Held;
+use super::limiter::{Limiter, Taken};
 use super::rule_set::RuleSet;
 use crate::Status;
 use crate::quota::Quota;
 use crate::stats::Count;
-use crate::{RawKeyedPermit, RawPermit};
-use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,28 +15,11 @@ use std::sync::Arc;
 #[must_use = "the permits are given back when this is dropped"]
 pub struct Entry {
     set: Arc<RuleSet>,
-    holds: Holds,
-    /// What was said of the work, if anything was.
-    ok: Option<bool>,
-}
-
-/// What an entry holds.
-pub(super) struct Holds {
-    of_rules: SmallVec<[Hold; 2]>,
+    held: Held,
     /// Whether a rule applies, though none may have given anything.
     applies: bool,
-}
-
-/// What a rule gave.
-struct Hold {
-    rule: u32,
-    what: What,
-}
-
-enum What {
-    Permits(RawPermit),
-    KeyedPermits(RawKeyedPermit),
-    Tokens { quota: u32, remaining: u64, reset_after_ns: u64 },
+    /// What was said of the work, if anything was.
+    ok: Option<bool>,
 }
 
 /// How a rule's quota stands after a request was admitted.
@@ -56,62 +38,38 @@ pub struct Figures<'a> {
     pub reset_after_ns: u64,
 }
 
-impl Holds {
-    pub(super) fn new(applies: bool) -> Self {
-        Self { of_rules: SmallVec::new(), applies }
-    }
-
-    /// Holds what a rule gave. `standing` is asked of tokens that were waited for, whose grant tells no figures.
-    pub(super) fn hold(&mut self, rule: u32, taken: &Taken, standing: impl FnOnce() -> Standing) {
-        let what = match taken {
-            Taken::Permits(permit) => What::Permits(*permit),
-            Taken::KeyedPermits(permit) => What::KeyedPermits(*permit),
-            Taken::Tokens(decision) => What::Tokens {
-                quota: decision.quota() as u32,
-                remaining: decision.remaining(),
-                reset_after_ns: decision.reset_after_ns(),
-            },
-            Taken::Waited(_) => {
-                let Standing { quota, remaining, reset_after_ns, .. } = standing();
-                What::Tokens { quota: quota as u32, remaining, reset_after_ns }
-            }
-        };
-        self.of_rules.push(Hold { rule, what });
-    }
-}
-
 impl Entry {
-    pub(super) fn new(set: Arc<RuleSet>, holds: Holds) -> Self {
-        Self { set, holds, ok: None }
+    pub(super) fn new(set: Arc<RuleSet>, held: Held, applies: bool) -> Self {
+        Self { set, held, applies, ok: None }
     }
 
     /// [`Status::Allowed`] if a rule applies, [`Status::NoRule`] if none does. Either way the work may go ahead.
     #[must_use]
     pub fn status(&self) -> Status {
-        if self.holds.applies { Status::Allowed } else { Status::NoRule }
+        if self.applies { Status::Allowed } else { Status::NoRule }
     }
 
     /// Whether a rule applies to the request.
     #[must_use]
     pub fn applies(&self) -> bool {
-        self.holds.applies
+        self.applies
     }
 
     /// The names of the rules that gave something.
     pub fn rules(&self) -> impl Iterator<Item = &str> {
-        self.holds.of_rules.iter().map(|hold| self.set.rule(hold.rule).rule.name.as_str())
+        self.held.iter().map(|hold| self.set.rule(hold.rule).rule.name.as_str())
     }
 
     /// How the quotas stood when the request was admitted, for each rule that has some.
     pub fn figures(&self) -> impl Iterator<Item = Figures<'_>> {
-        self.holds.of_rules.iter().filter_map(|hold| match hold.what {
-            What::Tokens { quota, remaining, reset_after_ns } => {
+        self.held.iter().filter_map(|hold| match hold.taken {
+            Taken::Tokens { quota, remaining, reset_after_ns, .. } => {
                 let placed = self.set.rule(hold.rule);
                 let quota_index = quota as usize;
                 let rule = placed.rule.name.as_str();
                 Some(Figures { rule, quotas: &placed.quotas, quota_index, remaining, reset_after_ns })
             }
-            What::Permits(_) | What::KeyedPermits(_) => None,
+            Taken::Permits(_) | Taken::KeyedPermits(_) | Taken::Waited(_) => None,
         })
     }
 
@@ -125,12 +83,12 @@ impl Drop for Entry {
     fn drop(&mut self) {
         let ok = self.ok.unwrap_or_else(|| !std::thread::panicking());
         self.set.counters.increment(if ok { Count::ReleasedOk } else { Count::ReleasedFailed });
-        for hold in self.holds.of_rules.iter().rev() {
+        for hold in self.held.iter().rev() {
             let limiter = &*self.set.rule(hold.rule).limiter;
             // What is refused here is another process's: nothing is lost with it.
-            let _ours = match (limiter, &hold.what) {
-                (Limiter::Permits(limiter), What::Permits(permit)) => limiter.release(permit, ok).is_ok(),
-                (Limiter::KeyedPermits(limiter), What::KeyedPermits(permit)) => limiter.release(permit, ok).is_ok(),
+            let _ours = match (limiter, &hold.taken) {
+                (Limiter::Permits(limiter), Taken::Permits(permit)) => limiter.release(permit, ok).is_ok(),
+                (Limiter::KeyedPermits(limiter), Taken::KeyedPermits(permit)) => limiter.release(permit, ok).is_ok(),
                 _ => true,
             };
         }

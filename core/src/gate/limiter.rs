@@ -17,12 +17,37 @@ pub(super) enum Limiter {
 
 /// What was taken, and can be given back.
 pub(super) enum Taken {
-    /// Tokens, with the figures of the decision.
-    Tokens(Decision),
-    /// Tokens that were waited for; without a grant they stay spent.
-    Waited(Option<Grant>),
     Permits(RawPermit),
     KeyedPermits(RawKeyedPermit),
+    Tokens {
+        /// Without it they stay spent.
+        grant: Option<Grant>,
+        /// How the quotas stand: what is left of the one that has least, which that is, and after how long nothing counts.
+        remaining: u64,
+        quota: u32,
+        reset_after_ns: u64,
+    },
+    /// Tokens that were waited for: nobody told how the quotas stand.
+    Waited(Option<Grant>),
+}
+
+impl Taken {
+    fn of(decision: &Decision) -> Self {
+        Self::Tokens {
+            grant: decision.grant(),
+            remaining: decision.remaining(),
+            quota: decision.quota() as u32,
+            reset_after_ns: decision.reset_after_ns(),
+        }
+    }
+
+    /// With how the quotas stand, if that isn't known.
+    pub(super) fn with_figures(&mut self, standing: impl FnOnce() -> Standing) {
+        if let Self::Waited(grant) = *self {
+            let Standing { remaining, quota, reset_after_ns, .. } = standing();
+            *self = Self::Tokens { grant, remaining, quota: quota as u32, reset_after_ns };
+        }
+    }
 }
 
 /// How a limiter stands to a request.
@@ -78,7 +103,7 @@ impl Limiter {
     #[inline]
     pub(super) fn take(&self, key: &[u8], cost: u64) -> Result<Taken, Status> {
         let decided = |decision: Decision| match decision.status() {
-            Status::Allowed => Ok(Taken::Tokens(decision)),
+            Status::Allowed => Ok(Taken::of(&decision)),
             refused => Err(refused),
         };
         let invalid = |mistake: Error| mistake.status();
@@ -96,13 +121,13 @@ impl Limiter {
     pub(super) fn give_back(&self, key: &[u8], taken: &Taken, ok: bool) {
         // What is refused here is another process's: nothing is lost with it.
         let _ours = match (self, taken) {
-            (Self::Rate(limiter), Taken::Tokens(decision)) => limiter.refund(decision).is_ok(),
-            (Self::KeyedRate(limiter), Taken::Tokens(decision)) => limiter.refund(key, decision).is_ok(),
-            (Self::Rate(limiter), Taken::Waited(Some(grant))) => {
+            (Self::Rate(limiter), Taken::Tokens { grant: Some(grant), .. } | Taken::Waited(Some(grant))) => {
                 limiter.refund_grant(*grant);
                 true
             }
-            (Self::KeyedRate(limiter), Taken::Waited(Some(grant))) => limiter.refund_grant(key, *grant).is_ok(),
+            (Self::KeyedRate(limiter), Taken::Tokens { grant: Some(grant), .. } | Taken::Waited(Some(grant))) => {
+                limiter.refund_grant(key, *grant).is_ok()
+            }
             (Self::Permits(limiter), Taken::Permits(permit)) => limiter.release(permit, ok).is_ok(),
             (Self::KeyedPermits(limiter), Taken::KeyedPermits(permit)) => limiter.release(permit, ok).is_ok(),
             _ => false,

@@ -51,12 +51,11 @@ use crate::lock::Lock;
 use crate::rate::check_cost;
 use crate::stats::{Count, Counters, Stats};
 use crate::wait::{Sleep, block_on};
-use crate::{Error, NEVER_NS};
+use crate::{Error, NEVER_NS, Status};
 use admission::{Asked, Held, phases};
 use arc_swap::{ArcSwap, ArcSwapOption};
 pub use attributes::Attributes;
 pub use entering::{Begun, EnterFuture, Entering, Progress};
-use entry::Holds;
 pub use entry::{Entry, Figures};
 use events::Teller;
 pub use events::{Events, GateEvent};
@@ -66,7 +65,7 @@ pub use headers::RateLimitHeaders;
 pub use refusal::{EnterError, Refusal};
 pub use reload::Reloaded;
 pub use rule::{Mode, Pattern, Rule, Rules};
-use rule_set::RuleSet;
+use rule_set::{Found, RuleSet, Values};
 pub use source::{SourceError, Watch};
 use std::fmt;
 use std::future::Future;
@@ -228,35 +227,44 @@ impl Gate {
         check_cost("cost", cost)?;
         let set = self.shared.set.load_full();
         let values = set.values(attributes);
-        let begun = self.begin_asked(Asked { set: &set, values: &values, cost }, timeout.into());
-        Ok(begun.unwrap_or_else(|holds| Begun::Entered(Entry::new(set, holds))))
+        Ok(self.begin_at(set, &values, cost, timeout.into()))
     }
 
-    /// What an entry is to hold, as the error: then the set can be moved to it, which is faster than to count another owner.
-    fn begin_asked(&self, asked: Asked<'_>, timeout: Option<Duration>) -> Result<Begun, Holds> {
-        let mut found = asked.set.matching(asked.values);
+    /// Owns the set, to move it to the entry: that is faster than to count another owner.
+    fn begin_at(&self, set: Arc<RuleSet>, values: &Values<'_>, cost: u64, timeout: Option<Duration>) -> Begun {
         let mut held = Held::new();
-        let (tries, waits, shadows) = phases(asked.set, &mut found);
-        let refused = match asked.take(tries, &mut held) {
-            Ok(()) => asked.take(waits, &mut held),
-            refused => refused,
-        };
-        let Err((place, status)) = refused else {
-            return Err(asked.admitted(&held, shadows, |refusal| self.shared.tell_shadow(refusal)));
-        };
+        let mut found = set.matching(values);
+        let asked = Asked { set: &set, values, cost };
+        match asked.ask(&mut found, &mut held, |refusal| self.shared.tell_shadow(refusal)) {
+            Ok(applies) => Begun::Entered(Entry::new(set, held, applies)),
+            Err((place, status)) => self.turned_away(asked, found, held, (place, status), timeout),
+        }
+    }
+
+    /// A request that the rule at a place refused: it waits, or that's it.
+    #[cold]
+    fn turned_away(
+        &self,
+        asked: Asked<'_>,
+        mut found: Found,
+        mut held: Held,
+        (place, status): (u32, Status),
+        timeout: Option<Duration>,
+    ) -> Begun {
         let patience = asked.set.rule(place).patience;
         if entering::patience_left(patience, status, timeout).is_none() {
             asked.give_back(&mut held, 0);
             let mut refusal = asked.refused(&found, place, status);
             refusal.timeout = timeout;
             self.shared.tell_refused(&refusal);
-            return Ok(Begun::Refused(Box::new(refusal)));
+            return Begun::Refused(Box::new(refusal));
         }
         // What need not be waited for is asked again at the end; what was got of the others is kept meanwhile.
-        let next = held.len() - tries.len();
-        let mut tried: Held = held.drain(..tries.len()).collect();
+        let tries = phases(asked.set, &mut found).0.len();
+        let next = held.len() - tries;
+        let mut tried: Held = held.drain(..tries).collect();
         asked.give_back(&mut tried, 0);
-        Ok(Begun::Waits(Box::new(Entering::new(&self.shared, asked, found, timeout, held, next))))
+        Begun::Waits(Box::new(Entering::new(&self.shared, asked, found, timeout, held, next)))
     }
 
     /// What each rule says to a request, and why; spends nothing.
