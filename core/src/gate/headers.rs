@@ -7,7 +7,6 @@ use super::refusal::Refusal;
 use crate::NEVER_NS;
 use crate::quota::{Algorithm, Quota};
 use serde_json::json;
-use std::fmt::Write;
 use std::time::Duration;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -78,27 +77,51 @@ impl Refusal {
 
 impl RateLimitHeaders {
     fn add(&mut self, rule: &str, quotas: &[Quota], named: usize, remaining: u64, reset_ns: Option<u64>) {
-        let name = |index: usize| match quotas.len() {
-            1 => rule.to_string(),
-            _ => format!("{rule}/{}", index + 1),
-        };
-        // Writing to a text can't fail.
+        let is_one = quotas.len() == 1;
         for (index, quota) in quotas.iter().enumerate() {
-            let comma = if self.policy.is_empty() { "" } else { ", " };
-            let _ = write!(self.policy, "{comma}\"{}\";q={}", name(index), quota.limit());
+            begin_item(&mut self.policy, rule, (!is_one).then_some(index));
+            push(&mut self.policy, ";q=", quota.limit());
             // A window of the field is whole seconds.
             if quota.period_ns().is_multiple_of(SECOND_NS) {
-                let _ = write!(self.policy, ";w={}", quota.period_ns() / SECOND_NS);
+                push(&mut self.policy, ";w=", quota.period_ns() / SECOND_NS);
             }
         }
-        let comma = if self.limit.is_empty() { "" } else { ", " };
-        let _ = write!(self.limit, "{comma}\"{}\";r={remaining}", name(named));
+        begin_item(&mut self.limit, rule, (!is_one).then_some(named));
+        push(&mut self.limit, ";r=", remaining);
         if let Some(reset_ns) = reset_ns {
             // Of several quotas, the one that is named may be full long before all are.
             let reset_ns = reset_ns.min(full_after_ns(&quotas[named]));
-            let _ = write!(self.limit, ";t={}", reset_ns.div_ceil(SECOND_NS));
+            push(&mut self.limit, ";t=", reset_ns.div_ceil(SECOND_NS));
         }
     }
+}
+
+/// Adds the name of an item to a list: of a rule, or of one of its quotas.
+fn begin_item(list: &mut String, rule: &str, index: Option<usize>) {
+    // Room for what follows, so that it doesn't grow step by step.
+    list.reserve(rule.len() + 64);
+    list.push_str(if list.is_empty() { "\"" } else { ", \"" });
+    list.push_str(rule);
+    if let Some(index) = index {
+        push(list, "/", index as u64 + 1);
+    }
+    list.push('"');
+}
+
+/// Adds a number behind what it is. By hand, since responses that are admitted have four of them: `write!` takes twice as long.
+fn push(text: &mut String, what: &str, mut number: u64) {
+    text.push_str(what);
+    let mut digits = [b'0'; 20];
+    let mut first = digits.len();
+    loop {
+        first -= 1;
+        digits[first] += (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    digits[first..].iter().for_each(|digit| text.push(char::from(*digit)));
 }
 
 /// After how long nothing of a quota counts any more, if all of it is used now.
