@@ -67,33 +67,29 @@ class GateMiddleware:
             forwarded_for(scope) if options.trusted_hops else None,
         )
         entered = options.gate._begin(Turn, attributes, 1, options.timeout)
-        if isinstance(entered, Entering):
+        if type(entered) is Entering:
             entered = await until_over(entered)
-        if isinstance(entered, Refusal):
+        if type(entered) is Refusal:
             await self.refuse(entered, scope, receive, send)
-        elif kind == "http":
-            await self.serve(entered, scope, receive, send)
-        else:
+            return
+        if kind == "websocket":
             with entered:
                 await self.app(scope, receive, send)
-
-    async def serve(self, entry: Entry, scope: Scope, receive: Receive, send: Send) -> None:
+            return
         ok = False
-        headers = entry._raw_headers(self.options.legacy_headers)
+        headers = entered._raw_headers(options.legacy_headers)
 
-        async def send_through(message: Message) -> None:
+        # No coroutine of its own where the server's will do: coroutines are most of what middleware costs.
+        def send_through(message: Message) -> Awaitable[None]:
             nonlocal ok
             kind = message["type"]
             if kind == "http.response.start":
                 ok = message["status"] < 500
                 if headers:
                     message = {**message, "headers": [*message.get("headers", ()), *headers]}
-                await send(message)
             elif kind == "http.response.body" and not message.get("more_body"):
-                await send(message)
-                entry._end(ok)
-            else:
-                await send(message)
+                return send_last(entered, ok, send, message)
+            return send(message)
 
         try:
             await self.app(scope, receive, send_through)
@@ -101,7 +97,7 @@ class GateMiddleware:
             ok = False
             raise
         finally:
-            entry._end(ok)
+            entered._end(ok)
 
     async def refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
         response = "http.response"
@@ -121,3 +117,8 @@ class GateMiddleware:
 def forwarded_for(scope: Scope) -> str:
     """The header X-Forwarded-For; of several one after the other, as they came."""
     return b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for").decode("latin-1")
+
+
+async def send_last(entry: Entry, ok: bool, send: Send, message: Message) -> None:
+    await send(message)
+    entry._end(ok)

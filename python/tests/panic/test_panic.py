@@ -86,6 +86,12 @@ def test_the_build_with_the_door_is_the_one_that_is_tested():
         f"KeyedConcurrencyLimiter(5).guard(key='ann', permits={COST}, timeout=1)(print)",
         f"KeyedConcurrencyLimiter(5).acquire, 'ann', {COST}",
         f"asyncio.run, KeyedConcurrencyLimiter(5).acquire_async('ann', {COST})",
+        "tidegate.Gate, [{'name': 'a', 'quota': 'test-panic'}]",
+        "tidegate.Gate([]).reload, [{'name': 'a', 'quota': 'test-panic'}]",
+        f"lambda: tidegate.Gate([]).enter(cost={COST})",
+        f"lambda: tidegate.Gate([]).try_enter(cost={COST})",
+        f"lambda: tidegate.Gate([]).guard(cost={COST})(print)()",
+        f"lambda: asyncio.run(tidegate.Gate([]).enter_async(cost={COST}))",
     ],
 )
 def test_every_entry_turns_a_panic_into_an_internal_error(call):
@@ -106,6 +112,12 @@ keyed = KeyedRateLimiter("2/h")
 for _ in range(100):
     raises(keyed.try_acquire, "ann", {COST})
     raises(keyed.try_acquire_many, ["ann"], {COST})
+gate = tidegate.Gate([{{"name": "a", "concurrency": 1}}])
+for _ in range(100):
+    raises(gate.reload, [{{"name": "a", "quota": "test-panic"}}])
+    raises(lambda: gate.enter(cost={COST}))
+gate.enter().release()
+assert gate.reload([]).removed == ("a",)
 assert [keyed.try_acquire("ann") for _ in range(3)] == [True, True, False]
 """)
 
