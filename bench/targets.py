@@ -91,6 +91,7 @@ KEY, THOUSAND, HUNDRED_THOUSAND, MILLION = "1 key", "1,000 keys", "100,000 keys"
 BATCH, SINGLE_CALLS = "100 keys in one call", "tidegate single calls"
 MEMORY, WAITERS = "memory, 1,000,000 keys", "memory, 10,000 waiters"
 GATE, HUNDRED_RULES = "gate, 1 rule", "gate, 100 rules, 3 match"
+HELLO = "FastAPI hello world"
 ACQUIRE, HAND_OVER = "tidegate acquire", "hand-over between 2 threads"
 
 
@@ -119,6 +120,8 @@ TARGETS = [
         Target(GATE, (language, GATE, OURS), ("rust", GATE, OURS), EXTRA_NS, more_ns, "core")
         for language, more_ns in (("python", 400), ("node", 300), ("java", 150))
     ),
+    same_case("python", HELLO, "FastAPI alone", SPEED_RATIO, 0.95, f"{HELLO}, requests"),
+    same_case("python", HELLO, "slowapi", SPEED_RATIO, 1, f"{HELLO}, requests"),
     Target(
         "counter race, 10 threads",
         ("rust", RACE, OURS),

@@ -16,6 +16,7 @@ from importlib import metadata
 
 import limits
 import tidegate
+import web
 
 QUICK = bool(os.environ.get("QUICK"))
 ROUNDS = 7 if QUICK else 25
@@ -231,12 +232,29 @@ async def tasks():
     assert limiter.stats().allowed == limiter.stats().released_ok == 50_000 * (ROUNDS + 1)
 
 
+def gate():
+    """From enter to release, with one rule that matches."""
+    rule = {"name": "api", "match": {"path": {"prefix": "/api/"}}, "concurrency": 100}
+    it = tidegate.Gate([rule])
+    one = Subject("tidegate", tidegate.__version__, 'gate.enter(path="/api/users/17").release()', {"gate": it}, 100_000)
+    together("gate, 1 rule", True, [one])
+    assert it.stats().rules["api"].in_flight == 0
+
+
+def requests():
+    """Nanoseconds a request of a web service, as whoever asks it sees them."""
+    for name, times in web.times(ROUNDS).items():
+        report(web.CASE, Subject(name, web.SUBJECTS[name], "", {}, 0), sorted(times))
+
+
 def main():
     same_work()
     rate()
     keyed()
     concurrency()
+    gate()
     asyncio.run(tasks())
+    requests()
 
 
 if __name__ == "__main__":
