@@ -22,7 +22,9 @@ use crate::Error;
 pub(crate) use blocking::Interrupt;
 pub(crate) use blocking::acquire;
 pub(crate) use desk::{Desk, MAX_WAITERS};
-pub(crate) use future::{Sleep, Wait, boxed};
+#[cfg(feature = "gate")]
+pub(crate) use future::Sleep;
+pub(crate) use future::{Wait, boxed};
 pub(crate) use keyed_desk::KeyedDesk;
 pub use notice::Event;
 #[cfg(feature = "gate")]
