@@ -207,12 +207,9 @@ DRIVER_cpp    := build/c/conformance_cpp
 DRIVER_python := $(VENV)/bin/python python/tests/conformance_driver.py
 DRIVER_node   := node node/test/conformance-driver.cjs
 DRIVER_java   := java -cp java/target/classes:java/target/test-classes io.github.tidegate.ConformanceDriver
-# Whose driver reserves tokens of keys, too; run.py fails if one that does isn't named here.
-KEYED_RESERVATIONS := rust c cpp python node java
 test-conformance: $(if $(call has,rust),examples) $(BUILD_STAGES)
 	$(PYTHON) -m unittest discover -s tests/conformance
-	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))') \
-		$(foreach lang,$(filter $(KEYED_RESERVATIONS),$(LANGS)),--keyed-reservations $(lang))
+	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))')
 
 test-readme: $(BUILD_STAGES)
 	$(PYTHON) tests/readme/run.py $(LANGS)

@@ -122,8 +122,6 @@ class WaitingScript(ScriptWriter):
 class RateWaitingScript(WaitingScript):
     """Waits for tokens, and reservations of them."""
 
-    reserves = True
-
     def write(self):
         self.begin()
         self.decisions = []
@@ -189,7 +187,7 @@ class RateWaitingScript(WaitingScript):
 
     def reserve(self):
         may_reserve = [quota.algorithm for quota in self.quotas] == ["gcra"] or self.rng.random() < 0.05
-        if not (self.reserves and may_reserve):
+        if not may_reserve:
             return
         kept = self.new_name("s")
         longest = self.rng.choice(("", "", f" max_wait={self.rng.choice((0, self.some_time(), self.next_after()))}"))
@@ -295,26 +293,20 @@ class KeyedRateWaitingScript(RateWaitingScript):
     """The same for a few keys, and some of them have quotas of their own for a while."""
 
     keys = ("a", "b", "%00")
-    reserves = False
-
-    def keyed_steps(self):
-        return ((self.set_quota, 0.7), (lambda: self.say(f"clear {self.x}"), 0.4))
-
-    def set_quota(self):
-        self.say(f"quota {self.x} {fields([self.changed(quota) for quota in self.quotas])}")
-
-
-class KeyedReservationScript(KeyedRateWaitingScript):
-    """The same with reservations, and the names of who is refused most."""
-
-    reserves = True
 
     def begin(self):
         super().begin()
-        self.options += " track_denied=2"
+        self.options += self.rng.choice(("", " track_denied=2"))
 
     def keyed_steps(self):
-        return (*super().keyed_steps(), (lambda: self.say("top x n=3"), 1))
+        return (
+            (self.set_quota, 0.7),
+            (lambda: self.say(f"clear {self.x}"), 0.4),
+            (lambda: self.say("top x n=3"), 1),
+        )
+
+    def set_quota(self):
+        self.say(f"quota {self.x} {fields([self.changed(quota) for quota in self.quotas])}")
 
 
 class KeyedPermitWaitingScript(PermitWaitingScript):
@@ -323,7 +315,6 @@ class KeyedPermitWaitingScript(PermitWaitingScript):
 
 WAITING_KINDS = ((RateWaitingScript, 60), (PermitWaitingScript, 40))
 KEYED_WAITING_KINDS = ((KeyedRateWaitingScript, 60), (KeyedPermitWaitingScript, 40))
-KEYED_RESERVATION_KINDS = ((KeyedReservationScript, 1),)
 
 if __name__ == "__main__":
-    main((*WAITING_KINDS, *KEYED_WAITING_KINDS, *KEYED_RESERVATION_KINDS))
+    main((*WAITING_KINDS, *KEYED_WAITING_KINDS))

@@ -1,15 +1,10 @@
 """Compares every language's driver with the golden transcripts, with the naive model and with one another.
 
-usage: python3 run.py [--driver LANG=COMMAND]... [--keyed-reservations LANG]... [--seed N] [--count 1000]
-                      [--update-golden]
+usage: python3 run.py [--driver LANG=COMMAND]... [--seed N] [--count 1000] [--update-golden]
 
 COMMAND is split as a shell does and gets all vector files as arguments; each driver runs once. On hand-written vectors
 all drivers and the model must print the golden transcripts. On random scripts all drivers must print the same, and the
 same as the model but for 1 ns in retry_after and reset_after: a core counts in ticks of up to 1 ns (resolution.py).
-
-What reserves tokens of keys (vectors/waiting/keyed_reservations.txt, and random scripts) goes to the drivers of the
-languages that are named by --keyed-reservations. The others must fail on it: a driver that has learnt all of it and
-isn't named is a failure, so none is forgotten.
 """
 
 import argparse
@@ -24,7 +19,7 @@ from pathlib import Path
 from interpreter import transcript
 from random_keyed import KEY_QUOTA_KINDS, KEYED_KINDS
 from random_scripts import KINDS, write_scripts
-from random_waiting import KEYED_RESERVATION_KINDS, KEYED_WAITING_KINDS, WAITING_KINDS
+from random_waiting import KEYED_WAITING_KINDS, WAITING_KINDS
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 GOLDEN = VECTORS / "golden"
@@ -121,17 +116,15 @@ def run_driver(command, files):
 
 
 def all_parts():
-    """Of each part its name, its files and its random scripts. Drivers know all but the last, whose option says who."""
+    """Of each part its name, its files and its random scripts."""
     keyed = sorted((VECTORS / "keyed").glob("*.txt"))
     quotas = [vector for vector in keyed if vector.name in KEY_QUOTA_VECTORS]
     waiting = sorted((VECTORS / "waiting").glob("*.txt"))
-    reserving = [vector for vector in waiting if vector.name == "keyed_reservations.txt"]
     return (
         ("unkeyed", sorted(VECTORS.glob("*.txt")), KINDS),
         ("keyed", [vector for vector in keyed if vector not in quotas], KEYED_KINDS),
         ("key_quotas", quotas, KEY_QUOTA_KINDS),
-        ("waiting", [vector for vector in waiting if vector not in reserving], WAITING_KINDS + KEYED_WAITING_KINDS),
-        ("keyed_reservations", reserving, KEYED_RESERVATION_KINDS),
+        ("waiting", waiting, WAITING_KINDS + KEYED_WAITING_KINDS),
     )
 
 
@@ -197,16 +190,6 @@ def compare(report, vectors, drivers, random_file):
         )
 
 
-def check_not_named(report, option, vectors, drivers):
-    """A driver that isn't named by the option doesn't know all of what it stands for."""
-    for language, command in drivers:
-        transcripts, problems = run_driver(command, vectors)
-        known = [vector for vector in vectors if transcripts.get(vector.name) == read_golden(vector)]
-        knows = not problems or len(known) == len(vectors)
-        report.check(f"{language} isn't named by --{option}", ["but its driver knows its scripts"] if knows else [])
-        print(f"{language}: not named by --{option}; {len(known)} of {len(vectors)} of its files pass", flush=True)
-
-
 def driver_option(text):
     language, separator, command = text.partition("=")
     if not (language and separator and command):
@@ -217,22 +200,11 @@ def driver_option(text):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--driver", type=driver_option, action="append", default=[], metavar="LANG=COMMAND")
-    arguments.add_argument(
-        "--keyed-reservations",
-        action="append",
-        default=[],
-        metavar="LANG",
-        help="whose driver reserves tokens of keys, too",
-    )
     arguments.add_argument("--seed", type=int, default=int(time.time()))
     arguments.add_argument("--count", type=int, default=1000, help="random scripts, and as many keyed ones")
     arguments.add_argument("--update-golden", action="store_true", help="write the golden transcripts from the model")
     given = arguments.parse_args()
-    drivers = dict(given.driver)
     parts = all_parts()
-    unknown = set(given.keyed_reservations) - drivers.keys()
-    if unknown:
-        arguments.error(f"named without a --driver: {', '.join(sorted(unknown))}")
     vectors = [vector for _, files, _ in parts for vector in files]
     if given.update_golden:
         update_golden(vectors)
@@ -241,12 +213,9 @@ def main():
     check_model(report, vectors)
     with tempfile.TemporaryDirectory() as folder:
         for part, files, kinds in parts:
-            named = getattr(given, part, drivers)
             random_file = Path(folder) / f"random_{part}.txt"
             write_scripts(random_file, given.seed, given.count, kinds)
-            compare(report, files, [driver for driver in given.driver if driver[0] in named], random_file)
-            not_named = [driver for driver in given.driver if driver[0] not in named]
-            check_not_named(report, part.replace("_", "-"), files, not_named)
+            compare(report, files, given.driver, random_file)
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed else 0
 

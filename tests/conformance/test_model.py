@@ -3,10 +3,7 @@
 usage: python3 -m unittest discover -s tests/conformance
 """
 
-import sys
 import unittest
-from contextlib import redirect_stdout
-from io import StringIO
 from itertools import chain
 from pathlib import Path
 
@@ -15,9 +12,9 @@ from model import Clock
 from quota import Mistake, Quota, parse_list
 from random_keyed import KEY_QUOTA_KINDS, KEYED_KINDS
 from random_scripts import scripts
-from random_waiting import KEYED_RESERVATION_KINDS, KEYED_WAITING_KINDS, WAITING_KINDS
+from random_waiting import KEYED_WAITING_KINDS, WAITING_KINDS
 from resolution import Blurred, ExactLimiter, SharpKeyedLimiter, SharpLimiter
-from run import GOLDEN, Report, check_not_named, differences, equal, equal_within_1_ns
+from run import GOLDEN, differences, equal, equal_within_1_ns
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 SECOND = 10**9
@@ -212,7 +209,7 @@ class RandomScriptsTest(unittest.TestCase):
 
     def test_they_reach_every_command_status_and_mistake(self):
         seen = set()
-        others = (KEYED_KINDS, KEY_QUOTA_KINDS, WAITING_KINDS, KEYED_WAITING_KINDS, KEYED_RESERVATION_KINDS)
+        others = (KEYED_KINDS, KEY_QUOTA_KINDS, WAITING_KINDS, KEYED_WAITING_KINDS)
         kinds = (scripts(1, 300), *(scripts(1, 300, kinds) for kinds in others))
         for line in chain.from_iterable(kinds):
             if line.startswith("script "):
@@ -272,22 +269,6 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual(len(differences(source, ["1 ok", "2 ok"], ["1 ok"], equal)), 1)
         self.assertEqual(len(differences(source, ["1 ok"], ["1 ok", "2 ok", "3 ok"], equal)), 2)
         self.assertEqual(len(differences(source, [], ["1 ok"], equal)), 1)
-
-
-class NamedTest(unittest.TestCase):
-    def problems_of(self, command):
-        report = Report()
-        vector = VECTORS / "keyed" / "keys.txt"
-        with redirect_stdout(StringIO()):
-            check_not_named(report, "keyed", [vector], [("other", command)])
-        return report.failed
-
-    def test_a_driver_that_knows_keys_must_be_named(self):
-        interpreter = Path(__file__).parent / "interpreter.py"
-        self.assertEqual(self.problems_of(f"{sys.executable} {interpreter}"), 1)
-
-    def test_one_that_fails_on_keys_need_not(self):
-        self.assertEqual(self.problems_of("false"), 0)
 
 
 if __name__ == "__main__":
