@@ -30,6 +30,12 @@ extern const natives keys_natives;
 extern const natives keyed_rate_limiter_natives;
 extern const natives keyed_concurrency_limiter_natives;
 extern const natives waits_natives;
+extern const natives gate_natives;
+extern const natives gate_waiting_natives;
+extern const natives entering_natives;
+extern const natives gate_refused_natives;
+extern const natives gate_listener_natives;
+extern const natives entry_natives;
 
 /* The length of Java's arrays for error texts. */
 enum { ERROR_SIZE = 4096 };
@@ -107,6 +113,9 @@ uintptr_t next_wait(void);
 void keep_event(void *wait, int32_t status, const tidegate_permit *permit);
 void keep_keyed_event(void *wait, int32_t status, const tidegate_keyed_permit *permit);
 void keep_token_event(void *wait, int32_t status, const tidegate_decision *decision);
+
+/* Keeps that a wait is over for which there is no callback: at most as many numbers as tokens are. */
+void keep_figures(void *wait, int32_t status, const jlong *figures, size_t count);
 
 /* Hands to Java after how long to poll again; returns the call's status as answer() does. */
 jint hand_over_wake_after(JNIEnv *env, int32_t status, uint64_t wake_after_ns, jlongArray wake_after_out);

@@ -16,6 +16,12 @@ static const natives *const BOUND[] = {
     &keyed_rate_limiter_natives,
     &keyed_concurrency_limiter_natives,
     &waits_natives,
+    &gate_natives,
+    &gate_waiting_natives,
+    &entering_natives,
+    &gate_refused_natives,
+    &gate_listener_natives,
+    &entry_natives,
 };
 enum { BOUND_COUNT = sizeof BOUND / sizeof BOUND[0] };
 

@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Added to a status to say that there is something to fetch: Waits.TOLD. */
 enum { TOLD = 256 };
@@ -131,6 +132,10 @@ void keep_token_event(void *wait, int32_t status, const tidegate_decision *decis
         granted[TOKENS_RESET_COUNT] = (jlong)decision->reset_count;
         granted[TOKENS_KEY_HASH] = (jlong)decision->key_hash;
     }
+}
+
+void keep_figures(void *wait, int32_t status, const jlong *figures, size_t count) {
+    memcpy(keep(wait, status), figures, count * sizeof *figures);
 }
 
 /* Fetches as many events as there is room for; returns how many. */

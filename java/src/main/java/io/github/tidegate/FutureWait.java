@@ -23,8 +23,16 @@ final class FutureWait<T> extends Wait {
 
     private volatile Future<?> timer;
 
-    /** The value of a future, and what to do with it if nobody wants it any more. */
-    record Granted<T>(T value, Runnable giveBack) {}
+    /** The value of a future, and what to do with it if nobody wants it any more; or, if it is not null, why there is none. */
+    record Granted<T>(T value, Runnable giveBack, RuntimeException failure) {
+        Granted(T value, Runnable giveBack) {
+            this(value, giveBack, null);
+        }
+
+        boolean complete(CompletableFuture<T> future) {
+            return failure == null ? future.complete(value) : future.completeExceptionally(failure);
+        }
+    }
 
     /** Makes sure that this class is ready for use. */
     static void require() {}
@@ -65,7 +73,7 @@ final class FutureWait<T> extends Wait {
         try {
             if (outcome() == Status.ALLOWED) {
                 mine = mine == null ? value.apply(granted()) : mine;
-                if (!future.complete(mine.value)) {
+                if (!mine.complete(future)) {
                     mine.giveBack.run();
                 }
             } else {

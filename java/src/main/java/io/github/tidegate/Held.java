@@ -3,8 +3,8 @@ package io.github.tidegate;
 import java.util.concurrent.atomic.AtomicLongFieldUpdater;
 
 /**
- * What a {@link Permit} holds, apart from its {@link Tag}, which the garbage collector must be able to find dropped. Given back once,
- * by whoever is first.
+ * What a {@link Permit} or {@link Entry} holds, apart from its {@link Tag}, which the garbage collector must be able to find dropped.
+ * Given back once, by whoever is first.
  */
 final class Held implements Runnable {
     private static final AtomicLongFieldUpdater<Held> GRANT = AtomicLongFieldUpdater.newUpdater(Held.class, "grant");
@@ -12,7 +12,7 @@ final class Held implements Runnable {
     /** The numbers that the permit is across the native border. */
     long[] figures = new long[Lender.FIGURES];
     /** Null while nothing is held. */
-    Lender limiter;
+    Owner limiter;
     /**
      * Odd while something is held, and another number each time: so whoever gives back what was given back before is told from who
      * holds it now. A plain field, to be set without a call.
@@ -49,12 +49,10 @@ final class Held implements Runnable {
     public void run() {
         long last = grant;
         if ((last & 1) == 1 && release(last, true)) {
-            System.getLogger(Permit.class.getName())
+            System.getLogger(limiter.lends().getName())
                     .log(
                             System.Logger.Level.WARNING,
-                            figures[Lender.PERMITS] + " permit(s) of a "
-                                    + limiter.getClass().getSimpleName()
-                                    + " were dropped without release(): released now");
+                            limiter.dropped(figures) + " dropped without release(): released now");
         }
     }
 }

@@ -6,7 +6,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 
 /** What limiters that lend permits have in common, with and without keys: how permits are taken, waited for and given back. */
-abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting, KeyedConcurrencyWaiting {
+abstract sealed class Lender extends Owner implements AutoCloseable
+        permits ConcurrencyWaiting, KeyedConcurrencyWaiting {
     /** How many numbers a permit is across the native border. */
     static final int FIGURES = 4;
 
@@ -18,9 +19,6 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
 
     private final Line line;
     private volatile boolean closed;
-
-    /** The tags that wait for permits. */
-    final Tag.Idle idle = new Tag.Idle();
 
     private final Object owing = new Object();
     /** What was taken when the stack had no room left to give it back: the next call does. Changed under {@code owing}. */
@@ -179,6 +177,7 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
     }
 
     /** Gives permits back, also after {@code close()}; returns the status's code. Does nothing if it throws. */
+    @Override
     final int release(long[] figures, boolean ok) {
         int code = giveBack(figures, ok);
         if (code < Waits.TOLD) {
@@ -190,6 +189,16 @@ abstract sealed class Lender implements AutoCloseable permits ConcurrencyWaiting
             // The next call tells them: this one has done what it was to do.
         }
         return code - Waits.TOLD;
+    }
+
+    @Override
+    final Class<?> lends() {
+        return Permit.class;
+    }
+
+    @Override
+    final String dropped(long[] figures) {
+        return figures[PERMITS] + " permit(s) of a " + getClass().getSimpleName() + " were";
     }
 
     /** Gives back what is owed. To be called by each call of a limiter. */

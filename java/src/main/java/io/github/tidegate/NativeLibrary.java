@@ -32,7 +32,13 @@ final class NativeLibrary {
         ConcurrencyLimiter.class,
         KeyedRateLimiter.class,
         KeyedConcurrencyLimiter.class,
-        Waits.class
+        Waits.class,
+        Gate.class,
+        GateWaiting.class,
+        Entering.class,
+        GateRefusedException.class,
+        GateListener.class,
+        Entry.class
     };
 
     static {

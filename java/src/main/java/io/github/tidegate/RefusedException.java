@@ -6,7 +6,7 @@ import java.util.Optional;
  * A limiter said no where only a yes lets the work go on. Nothing was taken. The message names what was asked and what stops
  * it: {@code refused: 1 permit asked, 0 of 2 available}.
  */
-public sealed class RefusedException extends TidegateException permits ExceedsCapacityException {
+public sealed class RefusedException extends TidegateException permits ExceedsCapacityException, GateRefusedException {
     private static final long serialVersionUID = 1;
 
     /** Not kept when the exception is serialized: it means something only in the process of its limiter. */

@@ -26,7 +26,7 @@ class StackOverflowTest {
     }
 
     /** The same from a depth of its own, so that the stack is full at another place of the attempt. */
-    private static long fromDepth(int depth, long padding, Runnable attempt) {
+    static long fromDepth(int depth, long padding, Runnable attempt) {
         if (depth > 0) {
             return padding + fromDepth(depth - 1, padding + 1, attempt);
         }
@@ -34,7 +34,7 @@ class StackOverflowTest {
         return padding;
     }
 
-    private static void onASmallStack(Runnable work) throws InterruptedException {
+    static void onASmallStack(Runnable work) throws InterruptedException {
         AtomicReference<Throwable> failure = new AtomicReference<>();
         Thread thread = new Thread(null, work, "small stack", STACK_BYTES);
         thread.setUncaughtExceptionHandler((ended, thrown) -> failure.set(thrown));
