@@ -176,7 +176,7 @@ impl Entering {
                 Ok(()) => {
                     let mut held = std::mem::take(&mut this.held);
                     let applies = asked.admitted(&mut held, shadows, |refusal| this.gate.tell_shadow(refusal));
-                    Progress::Entered(Entry::new(Arc::clone(asked.set), held, applies))
+                    Progress::Entered(Entry::admitted(Arc::clone(asked.set), held, applies))
                 }
                 Err((place, status)) => this.refuse_asked(asked, place, status),
             })

@@ -1,8 +1,9 @@
 //! What an admitted request holds.
 
-use super::admission::Held;
+use super::admission::{Asked, Held};
 use super::limiter::{Limiter, Taken};
-use super::rule_set::RuleSet;
+use super::refusal::Refusal;
+use super::rule_set::{Found, RuleSet, Values};
 use crate::Status;
 use crate::quota::Quota;
 use crate::stats::Count;
@@ -14,10 +15,10 @@ use std::sync::Arc;
 /// Dropping counts as *ok* in the statistics, or as *failed* while a panic unwinds; [`release`](Self::release) says which.
 #[must_use = "the permits are given back when this is dropped"]
 pub struct Entry {
-    set: Arc<RuleSet>,
-    held: Held,
-    /// Whether a rule applies, though none may have given anything.
-    applies: bool,
+    pub(super) set: Arc<RuleSet>,
+    pub(super) held: Held,
+    /// Whether a rule applies, though none may have given anything; `None` until the request is admitted.
+    applies: Option<bool>,
     /// What was said of the work, if anything was.
     ok: Option<bool>,
 }
@@ -39,20 +40,40 @@ pub struct Figures<'a> {
 }
 
 impl Entry {
-    pub(super) fn new(set: Arc<RuleSet>, held: Held, applies: bool) -> Self {
-        Self { set, held, applies, ok: None }
+    /// Of a request that has yet to be admitted: it is filled where it is, since to move it takes as long as to decide.
+    #[inline]
+    pub(super) fn unadmitted(set: Arc<RuleSet>) -> Self {
+        Self { set, held: Held::new(), applies: None, ok: None }
+    }
+
+    pub(super) fn admitted(set: Arc<RuleSet>, held: Held, applies: bool) -> Self {
+        Self { set, held, applies: Some(applies), ok: None }
+    }
+
+    /// Asks all rules that match, and nobody waits. If one refuses, which, and what others gave is still held.
+    pub(super) fn ask(
+        &mut self,
+        values: &Values<'_>,
+        cost: u64,
+        found: &mut Found,
+        tell_shadow: impl FnMut(&Refusal),
+    ) -> Result<(), (u32, Status)> {
+        self.set.matching(values, found);
+        let applies = Asked { set: &self.set, values, cost }.ask(found, &mut self.held, tell_shadow)?;
+        self.applies = Some(applies);
+        Ok(())
     }
 
     /// [`Status::Allowed`] if a rule applies, [`Status::NoRule`] if none does. Either way the work may go ahead.
     #[must_use]
     pub fn status(&self) -> Status {
-        if self.applies { Status::Allowed } else { Status::NoRule }
+        if self.applies() { Status::Allowed } else { Status::NoRule }
     }
 
     /// Whether a rule applies to the request.
     #[must_use]
     pub fn applies(&self) -> bool {
-        self.applies
+        self.applies == Some(true)
     }
 
     /// The names of the rules that gave something.
@@ -81,6 +102,9 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
+        if self.applies.is_none() {
+            return;
+        }
         let ok = self.ok.unwrap_or_else(|| !std::thread::panicking());
         self.set.counters.increment(if ok { Count::ReleasedOk } else { Count::ReleasedFailed });
         for hold in self.held.iter().rev() {

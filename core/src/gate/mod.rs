@@ -175,10 +175,18 @@ impl Gate {
         cost: u64,
         timeout: impl Into<Option<Duration>>,
     ) -> Result<Entry, EnterError> {
-        match self.begin(attributes, cost, timeout)? {
-            Begun::Entered(entry) => Ok(entry),
-            Begun::Refused(refusal) => Err(EnterError::Refused(refusal)),
-            Begun::Waits(entering) => self.wait(entering),
+        check_cost("cost", cost)?;
+        let set = self.shared.set.load_full();
+        let values = set.values(attributes);
+        let mut found = Found::new();
+        let mut entry = Entry::unadmitted(set);
+        match entry.ask(&values, cost, &mut found, |refusal| self.shared.tell_shadow(refusal)) {
+            Ok(()) => Ok(entry),
+            Err(refused) => match self.turned_away(entry, &values, cost, found, refused, timeout.into()) {
+                Begun::Entered(entry) => Ok(entry),
+                Begun::Refused(refusal) => Err(EnterError::Refused(refusal)),
+                Begun::Waits(entering) => self.wait(entering),
+            },
         }
     }
 
@@ -230,14 +238,12 @@ impl Gate {
         Ok(self.begin_at(set, &values, cost, timeout.into()))
     }
 
-    /// Owns the set, to move it to the entry: that is faster than to count another owner.
     fn begin_at(&self, set: Arc<RuleSet>, values: &Values<'_>, cost: u64, timeout: Option<Duration>) -> Begun {
-        let mut held = Held::new();
-        let mut found = set.matching(values);
-        let asked = Asked { set: &set, values, cost };
-        match asked.ask(&mut found, &mut held, |refusal| self.shared.tell_shadow(refusal)) {
-            Ok(applies) => Begun::Entered(Entry::new(set, held, applies)),
-            Err((place, status)) => self.turned_away(asked, found, held, (place, status), timeout),
+        let mut found = Found::new();
+        let mut entry = Entry::unadmitted(set);
+        match entry.ask(values, cost, &mut found, |refusal| self.shared.tell_shadow(refusal)) {
+            Ok(()) => Begun::Entered(entry),
+            Err(refused) => self.turned_away(entry, values, cost, found, refused, timeout),
         }
     }
 
@@ -245,12 +251,15 @@ impl Gate {
     #[cold]
     fn turned_away(
         &self,
-        asked: Asked<'_>,
+        mut entry: Entry,
+        values: &Values<'_>,
+        cost: u64,
         mut found: Found,
-        mut held: Held,
         (place, status): (u32, Status),
         timeout: Option<Duration>,
     ) -> Begun {
+        let mut held = std::mem::take(&mut entry.held);
+        let asked = Asked { set: &entry.set, values, cost };
         let patience = asked.set.rule(place).patience;
         if entering::patience_left(patience, status, timeout).is_none() {
             asked.give_back(&mut held, 0);

@@ -121,13 +121,11 @@ impl RuleSet {
 
     /// The rules in use that match.
     #[inline]
-    pub(super) fn matching(&self, values: &Values<'_>) -> Found {
-        let mut found = Found::new();
-        self.index.matching(values, &mut found);
+    pub(super) fn matching(&self, values: &Values<'_>, found: &mut Found) {
+        self.index.matching(values, found);
         while found.last().is_some_and(|place| *place >= self.first_off) {
             found.pop();
         }
-        found
     }
 
     pub(super) fn rule(&self, place: u32) -> &Placed {
