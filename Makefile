@@ -56,6 +56,13 @@ test: ## run every test, end with a table of stages and seconds
 bench: build ## measure against the peers of each language, side by side
 	$(PYTHON) bench/run.py
 
+# Until it is interrupted.
+.PHONY: serve-python serve-node
+serve-python: build-python
+	$(VENV)/bin/python python/examples/server.py 8000 $(RULES)
+serve-node: build-node
+	cd node && node examples/server.mjs 8000 $(abspath $(RULES))
+
 pictures: build-python build/pictures/.ready ## measure and draw the pictures of docs/ anew
 	PYTHONPATH=build/pictures $(VENV)/bin/python docs/pictures/keyed.py
 

@@ -1,7 +1,7 @@
 """A FastAPI service behind a gate, whose rules can be edited while it runs.
 
 pip install tidegate fastapi uvicorn
-python server.py [PORT]
+python server.py [PORT] [RULES]
 curl -i localhost:8000/search/cats
 """
 
@@ -14,7 +14,8 @@ import uvicorn
 from fastapi import FastAPI
 from tidegate.asgi import GateMiddleware
 
-gate = tidegate.Gate.open(Path(__file__).with_name("rules.toml"), watch=True)
+port, rules = [*sys.argv[1:], *(8000, Path(__file__).with_name("rules.toml"))[len(sys.argv) - 1 :]]
+gate = tidegate.Gate.open(rules, watch=True)
 app = FastAPI()
 app.add_middleware(GateMiddleware, gate=gate)
 
@@ -40,4 +41,4 @@ def tell(event: tidegate.GateEvent) -> None:
 
 if __name__ == "__main__":
     gate.listen(tell)
-    uvicorn.run(app, port=int(sys.argv[1]) if len(sys.argv) > 1 else 8000, log_level="warning")
+    uvicorn.run(app, port=int(port), log_level="warning")

@@ -17,13 +17,16 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "docs/keyed.md", "docs/waiting.md", "include/README.md", "java/README.md")
+PAGES = ("README.md", "docs/keyed.md", "docs/waiting.md", "docs/gate.md", "include/README.md", "java/README.md")
 WORK = ROOT / "build" / "readme"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # The language of LANGS that a block's tag stands for.
-TAGS = {"python": "python", "js": "node", "java": "java", "rust": "rust", "c": "c", "cpp": "cpp"}
+TAGS = {"toml": "python", "python": "python", "js": "node", "java": "java", "rust": "rust", "c": "c", "cpp": "cpp"}
 LINK = [f"-I{ROOT}/include", f"-L{ROOT}/build/lib", f"-Wl,-rpath,{ROOT}/build/lib", "-ltidegate"]
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+# Rules are good if a gate takes them and admits what none of them is about.
+USE_RULES = "import tidegate; tidegate.Gate.open('rules.toml').enter(path='/about'); print('go ahead')"
 
 RUST_MANIFEST = """[package]
 name = "readme"
@@ -44,6 +47,9 @@ def commands(tag, code, name):
     if tag == "python":
         (folder / "example.py").write_text(code)
         return [[f"{ROOT}/.venv/bin/python", "example.py"]], folder
+    if tag == "toml":
+        (folder / "rules.toml").write_text(code)
+        return [[f"{ROOT}/.venv/bin/python", "-c", USE_RULES]], folder
     if tag == "js":
         (folder / "node_modules").mkdir()
         (folder / "node_modules" / "tidegate").symlink_to(ROOT / "node")
