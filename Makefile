@@ -30,7 +30,7 @@ MVN := mvn --batch-mode --no-transfer-progress -Dstyle.color=never -f java/pom.x
 STAGES := MAKE="$(MAKE)" scripts/stages.sh
 
 BUILD_STAGES := build-native $(addprefix build-,$(call has,python node java))
-TEST_STAGES := $(call has,rust) $(if $(call has,c cpp),c) $(call has,python node java) conformance readme repo
+TEST_STAGES := $(call has,rust) $(if $(call has,c cpp),c) $(call has,python node java) conformance readme $(if $(call has,python),scenarios) repo
 
 # ---------------------------------------------------------------------------------------------------- what to type
 
@@ -188,7 +188,7 @@ lint-node: node/node_modules/.ready
 	npm --prefix node run lint
 	node/node_modules/.bin/biome ci --config-path node --error-on-warnings bench/node
 
-.PHONY: test-rust test-c test-python test-node test-java test-conformance test-readme test-repo
+.PHONY: test-rust test-c test-python test-node test-java test-conformance test-readme test-scenarios test-repo
 test-rust: lint-rust
 	cargo test --no-fail-fast -p tidegate -p tidegate-ffi
 	cargo test --release -p tidegate --test one_shot_keys
@@ -220,6 +220,10 @@ test-conformance: $(if $(call has,rust),examples) $(BUILD_STAGES)
 
 test-readme: $(BUILD_STAGES)
 	$(PYTHON) tests/readme/run.py $(LANGS)
+
+# With the servers and waiting threads of Python's own tests.
+test-scenarios: build-python
+	$(VENV)/bin/pytest -c python/pyproject.toml -o pythonpath=tests tests/scenarios
 
 test-repo:
 	$(PYTHON) -m unittest discover -s tests/repo
