@@ -1,0 +1,161 @@
+"""limit_req: the rules of the page against a model of what a proxy does, at the same times."""
+
+import asyncio
+import random
+from dataclasses import dataclass
+
+import pytest
+import tidegate
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from tidegate.asgi import GateMiddleware
+from waiters import Waiter, until
+from web import get, served_by_uvicorn
+
+PAGE = "reverse-proxy"
+# The paths of the page, and their burst and delay.
+LIMITS = {"/delay/": (20, 0), "/nodelay/": (20, 20), "/some/": (20, 8)}
+PATHS = list(LIMITS)
+
+
+@dataclass
+class Zone:
+    """What a proxy keeps of one address, as its documentation has it: how far the requests are ahead of the rate.
+
+    It counts in thousandths of a request, of which one comes off in a millisecond at one request a second.
+    """
+
+    burst: int
+    delay: int
+    excess: int = 0
+    last_ms: int | None = None
+
+    def request(self, now_ms):
+        """For how many milliseconds a request is delayed; None: refused, which counts nowhere."""
+        excess = 0
+        if self.last_ms is not None:
+            excess = max(0, self.excess - (now_ms - self.last_ms) + 1_000)
+        if excess > self.burst * 1_000:
+            return None
+        self.excess, self.last_ms = excess, now_ms
+        return max(0, excess - self.delay * 1_000)
+
+
+def wanted(requests):
+    """When each of the requests, which are (time in ms, path, client), goes ahead; None if it is refused."""
+    zones, times = {}, []
+    for now_ms, path, client in requests:
+        zone = zones.setdefault((path, client), Zone(*LIMITS[path]))
+        delay = zone.request(now_ms)
+        times.append(None if delay is None else now_ms + delay)
+    return times
+
+
+def times_of(rules, requests):
+    """The same, as the gate of the page does it; in nanoseconds of its clock."""
+    clock = tidegate.ManualClock()
+    gate = tidegate.Gate(rules, clock=clock)
+    times = [None] * len(requests)
+
+    async def enter(number, path, client):
+        entry = await gate.enter_async(path=path, client=client)
+        times[number] = clock.now_ns
+        entry.release()
+
+    async def settle():
+        for _ in range(8):
+            await asyncio.sleep(0)
+
+    async def run():
+        tasks = []
+        # Also a nanosecond before each request goes ahead, so that none does early.
+        ahead = [at for at in wanted(requests) if at is not None]
+        instants = {at * 1_000_000 - early for at in ahead for early in (0, 1) if at} | {0}
+        for now in sorted(instants | {at * 1_000_000 for at, _, _ in requests}):
+            clock.set_ns(now)
+            await settle()
+            while len(tasks) < len(requests) and requests[len(tasks)][0] * 1_000_000 == now:
+                tasks.append(asyncio.create_task(enter(len(tasks), *requests[len(tasks)][1:])))
+                await settle()
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(outcome is None or isinstance(outcome, tidegate.GateRefused) for outcome in outcomes)
+
+    asyncio.run(run())
+    return times
+
+
+def in_ns(times_ms):
+    return [None if at is None else at * 1_000_000 for at in times_ms]
+
+
+@pytest.mark.parametrize(
+    ("path", "times_s"),
+    [
+        ("/delay/", [*range(21), *[None] * 4]),
+        ("/nodelay/", [*[0] * 21, *[None] * 4]),
+        ("/some/", [*[0] * 9, *range(1, 13), *[None] * 4]),
+    ],
+)
+def test_of_25_requests_at_once_these_go_ahead_at_these_times(page, path, times_s):
+    requests = [(0, path, "203.0.113.7")] * 25
+    assert wanted(requests) == [None if at is None else at * 1_000 for at in times_s]
+    assert times_of(page.rules[0], requests) == in_ns(wanted(requests))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_requests_of_several_addresses_go_ahead_when_the_proxys_do(page, seed):
+    choose = random.Random(seed)
+    now_ms, requests = 0, []
+    for _ in range(40):
+        now_ms += choose.choice((0, 1, choose.randrange(1_000), 1_000, choose.randrange(4_000)))
+        path, client = choose.choice(PATHS), choose.choice(("203.0.113.7", "198.51.100.1"))
+        requests += [(now_ms, path, client)] * choose.randrange(1, 16)
+    times = wanted(requests)
+    assert None in times
+    assert times_of(page.rules[0], requests) == in_ns(times)
+
+
+def test_a_delayed_request_whose_client_has_gone_gives_its_place_to_those_behind(page, clock):
+    gate = tidegate.Gate(page.rules[0], clock=clock)
+
+    async def run():
+        entered = [asyncio.create_task(enter()) for _ in range(3)]
+        await asyncio.sleep(0)
+        entered[1].cancel()
+        await asyncio.sleep(0)
+        clock.advance(1)
+        await asyncio.wait_for(entered[2], 20)
+
+    async def enter():
+        async with gate.enter_async(path="/delay/", client="203.0.113.7"):
+            pass
+
+    asyncio.run(run())
+    assert clock.now_ns == 1_000_000_000
+
+
+def test_in_front_of_an_application_the_middleware_delays_and_refuses_by_address(page, clock):
+    gate = tidegate.Gate(page.rules[0], clock=clock)
+
+    async def answer(request):
+        return PlainTextResponse("go ahead")
+
+    app = GateMiddleware(Starlette(routes=[Route("/delay/", answer)]), gate, trusted_hops=1)
+
+    def waiting():
+        return gate.stats().rules["delay"].waiting
+
+    with served_by_uvicorn(app) as port:
+        assert get(port, "/delay/", X_Forwarded_For="203.0.113.7").status == 200
+        delayed = []
+        for place in range(20):
+            delayed.append(Waiter(get, port, "/delay/", X_Forwarded_For="203.0.113.7"))
+            until(lambda place=place: waiting() == place + 1)
+        refused = get(port, "/delay/", X_Forwarded_For="203.0.113.7")
+        assert (refused.status, refused.json["rule"]) == (429, "delay")
+        assert get(port, "/delay/", X_Forwarded_For="198.51.100.1").status == 200
+        for left in range(20):
+            assert waiting() == 20 - left
+            clock.advance(1)
+            assert delayed[left].join().status == 200
