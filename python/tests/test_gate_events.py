@@ -42,6 +42,19 @@ def test_events_that_nobody_takes_are_dropped_and_counted(gate):
     assert events.dropped == 2_001 - 1_024
 
 
+def test_how_many_were_dropped_is_told_while_somebody_waits(gate):
+    events = gate.events()
+    gate.reload([{"name": "none", "quota": "0/s"}])
+    for _ in range(1_024):
+        gate.try_enter()
+    took = []
+    thread = Waiter(lambda: took.extend(events))
+    until(lambda: len(took) == 1_024)
+    assert events.dropped == 1
+    gate.events()
+    thread.join()
+
+
 def test_iterating_waits_and_ends_when_another_listens_or_the_gate_is_gone(gate):
     first = gate.events()
     thread = Waiter(lambda: [event.name for event in first])

@@ -47,7 +47,10 @@ class Options(Generic[Request]):
 
     def of(self, request: Request, path: str, method: str, peer: str | None, forwarded: str | None) -> dict[str, Any]:
         """The attributes of a request."""
-        attributes: dict[str, Any] = {"path": path, "method": method, "client": self.client(peer, forwarded)}
+        # Most are IPv4, and no budget but their own is theirs.
+        if forwarded or (peer is not None and ":" in peer):
+            peer = self.client(peer, forwarded)
+        attributes: dict[str, Any] = {"path": path, "method": method, "client": peer}
         if self.attributes is not None:
             attributes.update(self.attributes(request))
         return attributes
@@ -59,7 +62,7 @@ class Options(Generic[Request]):
         """
         if forwarded:
             peer = bare_address(forwarded.split(",")[-self.trusted_hops :][0]) or peer
-        return client_of(peer) if peer is not None and ":" in peer else peer
+        return client_of(peer) if peer is not None else None
 
 
 def shortened(peer: str) -> str:

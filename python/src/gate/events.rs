@@ -7,6 +7,7 @@ use crate::blocking::{SIGNALS_EVERY, on_main_thread};
 use crate::error::no_panic;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidegate::gate::GateEvent;
@@ -14,11 +15,23 @@ use tidegate::gate::GateEvent;
 /// The events of a gate, in order: an iterator that waits for each, until the gate is gone or another listens. 1,024 events wait to be
 /// taken; those that find no room are dropped.
 #[pyclass(frozen, module = "tidegate")]
-pub struct Events(Mutex<tidegate::gate::Events>);
+pub struct Events {
+    /// Locked by who waits.
+    events: Mutex<tidegate::gate::Events>,
+    /// As of when somebody began to wait: meanwhile there is room.
+    dropped: AtomicU64,
+}
 
 impl Events {
     pub fn new(events: tidegate::gate::Events) -> Self {
-        Self(Mutex::new(events))
+        Self { events: Mutex::new(events), dropped: AtomicU64::new(0) }
+    }
+
+    /// `events` are locked. Relaxed: a count.
+    fn note_dropped(&self, events: &tidegate::gate::Events) -> u64 {
+        let dropped = events.dropped();
+        self.dropped.store(dropped, Ordering::Relaxed);
+        dropped
     }
 
     /// The next event, if it comes in time; and whether none will any more.
@@ -29,9 +42,11 @@ impl Events {
             loop {
                 let step = timeout.saturating_sub(began.elapsed()).min(most);
                 let asked = Instant::now();
-                let events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let event = events.next(step);
-                drop(events);
+                let event = {
+                    let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+                    self.note_dropped(&events);
+                    events.next(step)
+                };
                 // Before its time only for want of anybody who could tell something.
                 let is_over = event.is_none() && asked.elapsed() < step;
                 if event.is_some() || is_over || began.elapsed() >= timeout {
@@ -56,8 +71,12 @@ impl Events {
 
     /// How many events found no room, since nobody took those before.
     #[getter]
-    fn dropped(&self, py: Python<'_>) -> u64 {
-        py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped())
+    fn dropped(&self) -> u64 {
+        match self.events.try_lock() {
+            Ok(events) => self.note_dropped(&events),
+            // Relaxed: a count.
+            Err(_) => self.dropped.load(Ordering::Relaxed),
+        }
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
