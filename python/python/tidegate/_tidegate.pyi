@@ -980,6 +980,10 @@ class Entry:
         Raises ConfigError if it was released before.
         """
 
+    @property
+    def _holds_permits(self) -> bool:
+        """Whether it holds permits, and not only tokens."""
+
     def _end(self, ok: bool) -> None:
         """Gives back what it holds, if that wasn't done before."""
 

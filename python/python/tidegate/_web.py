@@ -44,16 +44,14 @@ class Options(Generic[Request]):
         self.attributes = attributes
         self.timeout = timeout
         self.legacy_headers = legacy_headers
+        # Then there is nothing to complete where a peer is IPv4, as most are.
+        self.is_plain = trusted_hops == 0 and attributes is None
 
-    def of(self, request: Request, path: str, method: str, peer: str | None, forwarded: str | None) -> dict[str, Any]:
-        """The attributes of a request."""
-        # Most are IPv4, and no budget but their own is theirs.
-        if forwarded or (peer is not None and ":" in peer):
-            peer = self.client(peer, forwarded)
-        attributes: dict[str, Any] = {"path": path, "method": method, "client": peer}
+    def complete(self, attributes: dict[str, Any], request: Request, forwarded: str | None) -> None:
+        """Makes of the peer's address, as `client`, whose budget it is, and adds further attributes."""
+        attributes["client"] = self.client(attributes["client"], forwarded)
         if self.attributes is not None:
             attributes.update(self.attributes(request))
-        return attributes
 
     def client(self, peer: str | None, forwarded: str | None) -> str | None:
         """Who asks: the peer, or by the header X-Forwarded-For whoever asked the outermost trusted proxy.

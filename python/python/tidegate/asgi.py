@@ -59,13 +59,10 @@ class GateMiddleware:
             return
         options = self.options
         client = scope.get("client")
-        attributes = options.of(
-            scope,
-            scope["path"],
-            scope.get("method", "GET"),
-            client[0] if client else None,
-            forwarded_for(scope) if options.trusted_hops else None,
-        )
+        peer = client[0] if client else None
+        attributes = {"path": scope["path"], "method": scope.get("method", "GET"), "client": peer}
+        if not options.is_plain or (peer is not None and ":" in peer):
+            options.complete(attributes, scope, forwarded_for(scope) if options.trusted_hops else None)
         entered = options.gate._begin(Turn, attributes, 1, options.timeout)
         if type(entered) is Entering:
             entered = await until_over(entered)
@@ -78,6 +75,7 @@ class GateMiddleware:
             return
         ok = False
         headers = entered._raw_headers(options.legacy_headers)
+        holds_permits = entered._holds_permits
 
         # No coroutine of its own where the server's will do: coroutines are most of what middleware costs.
         def send_through(message: Message) -> Awaitable[None]:
@@ -87,7 +85,7 @@ class GateMiddleware:
                 ok = message["status"] < 500
                 if headers:
                     message = {**message, "headers": [*message.get("headers", ()), *headers]}
-            elif kind == "http.response.body" and not message.get("more_body"):
+            elif holds_permits and kind == "http.response.body" and not message.get("more_body"):
                 return send_last(entered, ok, send, message)
             return send(message)
 

@@ -53,13 +53,9 @@ class Limit:
 
     async def __call__(self, request: Request, response: Response) -> AsyncIterator[Entry]:
         options = self.options
-        attributes = options.of(
-            request,
-            request.scope["path"],
-            request.method,
-            request.client.host if request.client else None,
-            forwarded_for(request.scope) if options.trusted_hops else None,
-        )
+        peer = request.client.host if request.client else None
+        attributes = {"path": request.scope["path"], "method": request.method, "client": peer}
+        options.complete(attributes, request, forwarded_for(request.scope) if options.trusted_hops else None)
         entered = options.gate._begin(Turn, attributes, 1, options.timeout)
         if isinstance(entered, Entering):
             entered = await until_over(entered)

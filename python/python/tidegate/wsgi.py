@@ -47,13 +47,9 @@ class GateMiddleware:
         options = self.options
         # PEP 3333 has bytes in these texts, as Latin-1.
         path = (environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")).encode("latin-1")
-        attributes = options.of(
-            environ,
-            path,
-            environ["REQUEST_METHOD"],
-            environ.get("REMOTE_ADDR") or None,
-            environ.get("HTTP_X_FORWARDED_FOR") if options.trusted_hops else None,
-        )
+        peer = environ.get("REMOTE_ADDR") or None
+        attributes = {"path": path, "method": environ["REQUEST_METHOD"], "client": peer}
+        options.complete(attributes, environ, environ.get("HTTP_X_FORWARDED_FOR") if options.trusted_hops else None)
         entered = options.gate.try_enter(attributes, timeout=options.timeout)
         if isinstance(entered, Refusal):
             return refuse(entered, start_response, options.legacy_headers)
