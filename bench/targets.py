@@ -91,7 +91,7 @@ KEY, THOUSAND, HUNDRED_THOUSAND, MILLION = "1 key", "1,000 keys", "100,000 keys"
 BATCH, SINGLE_CALLS = "100 keys in one call", "tidegate single calls"
 MEMORY, WAITERS = "memory, 1,000,000 keys", "memory, 10,000 waiters"
 GATE, HUNDRED_RULES = "gate, 1 rule", "gate, 100 rules, 3 match"
-HELLO = "FastAPI hello world"
+HELLO, EXPRESS = "FastAPI hello world", "Express hello world"
 ACQUIRE, HAND_OVER = "tidegate acquire", "hand-over between 2 threads"
 
 
@@ -167,6 +167,8 @@ TARGETS = [
     keyed("node", KEY, "rate-limiter-flexible", SPEED_RATIO, 3, "tryAcquire(key)"),
     keyed("node", HUNDRED_THOUSAND, "rate-limiter-flexible", SPEED_RATIO, 8, "tryAcquire(key)"),
     keyed("node", BATCH, SINGLE_CALLS, TIME_RATIO, 0.5, "tryAcquireMany(keys)"),
+    same_case("node", EXPRESS, "Express alone", SPEED_RATIO, 0.95, f"{EXPRESS}, requests"),
+    same_case("node", EXPRESS, "express-rate-limit", SPEED_RATIO, 1, f"{EXPRESS}, requests"),
     keyed("java", THOUSAND, None, OWN_NS, 110, "tryAcquire(key)"),
     keyed("java", THOUSAND, "bucket4j", SPEED_RATIO, 1, "tryAcquire(key)"),
     keyed("java", THOUSAND, "resilience4j", SPEED_RATIO, 1, "tryAcquire(key)"),

@@ -3,9 +3,11 @@
 import { TokenBucket } from 'limiter';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { ConcurrencyLimiter, RateLimiter } from '../../node/index.mjs';
+import { gate } from './gate.mjs';
 import { keyed, sameKeyedWork } from './keyed.mjs';
 import { plenty, together, version } from './rounds.mjs';
 import { sameWaiting, waiting } from './waiting.mjs';
+import { web } from './web.mjs';
 
 // Each subject has a loop of its own: one loop for all would see calls of many kinds and inline none.
 
@@ -99,3 +101,5 @@ await together('gcra refused', false, await usedUp());
 await keyed();
 await together('concurrency try_acquire + release', true, [concurrency()]);
 await waiting();
+await gate();
+await web();
