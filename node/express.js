@@ -1,20 +1,33 @@
 'use strict';
 
 const { refuse, setHeaders } = require('./lib/response.js');
-const { Door } = require('./lib/web.js');
+const { Door, Visit } = require('./lib/web.js');
 
 function gateMiddleware(gate, options = {}) {
   const door = new Door(gate, options);
   return function passGate(request, response, next) {
-    door.pass(request, response, request, request.originalUrl ?? request.url, {
-      go(_, headers) {
-        if (headers) setHeaders(response, headers);
-        next();
-      },
-      refuse: (refusal, headers) => refuse(response, refusal, headers),
-      fail: next,
-    });
+    door.pass(new ExpressVisit(request, response, next));
   };
+}
+
+class ExpressVisit extends Visit {
+  constructor(request, response, next) {
+    super(request, response, request, request.originalUrl ?? request.url);
+    this.next = next;
+  }
+
+  go(headers) {
+    setHeaders(this.response, headers);
+    this.next();
+  }
+
+  refuse(refusal, headers) {
+    refuse(this.response, refusal, headers);
+  }
+
+  fail(error) {
+    this.next(error);
+  }
 }
 
 module.exports = { gateMiddleware };

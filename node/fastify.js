@@ -1,21 +1,12 @@
 'use strict';
 
 const { PROBLEM } = require('./lib/response.js');
-const { Door } = require('./lib/web.js');
+const { Door, Visit } = require('./lib/web.js');
 
 function gatePlugin(fastify, { gate, prefix: _, ...options }, done) {
   const door = new Door(gate, options);
   fastify.addHook('onRequest', (request, reply, next) => {
-    door.pass(request.raw, reply.raw, request, request.raw.url, {
-      go(_, headers) {
-        if (headers) reply.headers(headers);
-        next();
-      },
-      refuse(refusal, headers) {
-        reply.code(429).headers(headers).type(PROBLEM).send(refusal.problem());
-      },
-      fail: next,
-    });
+    door.pass(new FastifyVisit(request, reply, next));
   });
   done();
 }
@@ -24,5 +15,26 @@ function gatePlugin(fastify, { gate, prefix: _, ...options }, done) {
 gatePlugin[Symbol.for('skip-override')] = true;
 gatePlugin[Symbol.for('fastify.display-name')] = 'tidegate';
 gatePlugin[Symbol.for('plugin-meta')] = { name: 'tidegate', fastify: '>=4' };
+
+class FastifyVisit extends Visit {
+  constructor(request, reply, next) {
+    super(request.raw, reply.raw, request, request.raw.url);
+    this.reply = reply;
+    this.next = next;
+  }
+
+  go(headers) {
+    this.reply.headers(headers);
+    this.next();
+  }
+
+  refuse(refusal, headers) {
+    this.reply.code(429).headers(headers).type(PROBLEM).send(refusal.problem());
+  }
+
+  fail(error) {
+    this.next(error);
+  }
+}
 
 module.exports = { gatePlugin };

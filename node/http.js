@@ -2,36 +2,44 @@
 
 const { callable } = require('./lib/arguments.js');
 const { refuse, setHeaders } = require('./lib/response.js');
-const { Door } = require('./lib/web.js');
+const { Door, Visit } = require('./lib/web.js');
 
 function gateHandler(gate, handler, options = {}) {
   const door = new Door(gate, options);
   callable('handler', handler);
   return function passGate(request, response) {
-    return door.pass(request, response, request, request.url, {
-      go: (entry, headers) => {
-        if (headers) setHeaders(response, headers);
-        return handled(entry, () => handler.call(this, request, response));
-      },
-      refuse: (refusal, headers) => refuse(response, refusal, headers),
-      fail(error) {
-        throw error;
-      },
-    });
+    return door.pass(new HttpVisit(request, response, () => handler.call(this, request, response)));
   };
 }
 
-/** Runs a handler. One that fails perhaps never ends its response. */
-function handled(entry, handler) {
-  const failed = (error) => {
-    if (!entry.released) entry.release(false);
+class HttpVisit extends Visit {
+  constructor(request, response, handle) {
+    super(request, response, request, request.url);
+    this.handle = handle;
+  }
+
+  /** A handler that fails perhaps never ends its response. */
+  go(headers) {
+    setHeaders(this.response, headers);
+    try {
+      const result = this.handle();
+      return typeof result?.then === 'function' ? result.then(undefined, (error) => this.#failed(error)) : result;
+    } catch (error) {
+      return this.#failed(error);
+    }
+  }
+
+  refuse(refusal, headers) {
+    refuse(this.response, refusal, headers);
+  }
+
+  fail(error) {
     throw error;
-  };
-  try {
-    const result = handler();
-    return typeof result?.then === 'function' ? result.then(undefined, failed) : result;
-  } catch (error) {
-    return failed(error);
+  }
+
+  #failed(error) {
+    this.leave(false);
+    throw error;
   }
 }
 

@@ -46,22 +46,34 @@ class Turnstile {
     return this.#settled(this.#ask(request, cost, NOT_AT_ALL_NS, 0));
   }
 
-  /** An Entry or a Refusal, or a promise of one of them; without a timeout, -1, as the rules say. */
-  enter(request, cost, timeoutNs, signal) {
+  /**
+   * What a request comes to, or a promise of it; without a timeout, -1, it waits as the rules say. `settle` makes what is returned, or
+   * what it throws, of an Entry or a Refusal.
+   */
+  enter(request, cost, timeoutNs, signal, settle) {
     if (signal?.aborted) throw signal.reason;
     const id = nextId();
     const answer = this.#ask(request, cost, timeoutNs, id);
-    if (answer > WAITS) return this.#settled(answer);
+    if (answer > WAITS) return settle(this.#settled(answer));
     try {
       return new Promise((resolve, reject) => {
-        waiting.set(id, new Entering(this, id, { signal, resolve, reject }, WAITS - answer));
+        try {
+          waiting.set(id, new Entering(this, id, { signal, settle, resolve, reject }, WAITS - answer));
+        } catch (error) {
+          this.#abandon(id);
+          reject(error);
+        }
       });
     } catch (error) {
-      // No room on the stack.
-      waiting.delete(id);
-      gateCancel(this.handle, id);
+      this.#abandon(id);
       throw error;
     }
+  }
+
+  /** The stack had no room for one who waits. */
+  #abandon(id) {
+    gateCancel(this.handle, id);
+    waiting.delete(id);
   }
 
   /** The attributes that a rule asks for and this request has. */
@@ -150,6 +162,7 @@ class Entering {
 
   /** Something has changed. */
   hear() {
+    if (!waiting.has(this.#id)) return;
     try {
       const came = this.#turnstile.poll(this.#id);
       if (typeof came === 'number') {
@@ -157,7 +170,7 @@ class Entering {
         return;
       }
       this.#leave();
-      this.#asked.resolve(came);
+      this.#asked.resolve(this.#asked.settle(came));
     } catch (error) {
       this.#leave();
       this.#asked.reject(error);

@@ -5,9 +5,9 @@ const { boolean } = require('./arguments.js');
 const { attempt, fromNative, spent, wrongType } = require('./errors.js');
 const native = require('./native.js');
 const { printsAsText } = require('./printing.js');
-const { headersOf } = require('./refused.js');
+const { headersOf, isLegacy } = require('./refused.js');
 
-const { gateRelease } = native;
+const { gateEntryHeaders, gateRelease } = native;
 
 const OURS = Symbol('made by a gate');
 
@@ -75,7 +75,14 @@ class Entry {
   }
 
   headers(options = undefined) {
-    return headersOf(this.#isInside ? attempt(() => native.gateEntryHeaders(this.#gate, this.#place)) : null, options);
+    const isAsked = isLegacy(options);
+    if (!this.#isInside) return {};
+    const [gate, place] = [this.#gate, this.#place];
+    const legacy = isAsked ? attempt(() => native.gateEntryLegacy(gate, place)) : undefined;
+    return headersOf(
+      attempt(() => gateEntryHeaders(gate, place)),
+      legacy,
+    );
   }
 
   release(ok = true) {

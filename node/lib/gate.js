@@ -50,7 +50,7 @@ class Gate {
       change: (rules) => gate.deref()?.#change(rules, format) ?? false,
       fail: (error) => gate.deref()?.#fail(error) ?? false,
     });
-    enter = (gate, request, cost, ns, signal) => gate.#turnstile.enter(request, cost, ns, signal);
+    enter = (gate, request, cost, ns, signal) => gate.#turnstile.enter(request, cost, ns, signal, asItIs);
   }
 
   tryEnter(request, options = undefined) {
@@ -60,8 +60,7 @@ class Gate {
 
   enter(request, options = undefined) {
     try {
-      const entered = this.#begin(request, options);
-      return entered instanceof Promise ? entered.then(orThrow) : Promise.resolve(orThrow(entered));
+      return Promise.resolve(this.#begin(request, options));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -70,7 +69,7 @@ class Gate {
   async run(request, fn, options = undefined) {
     callable('fn', fn);
     const entered = this.#begin(request, options);
-    const entry = orThrow(entered instanceof Promise ? await entered : entered);
+    const entry = entered instanceof Promise ? await entered : entered;
     return during((ok) => entry.release(ok), fn);
   }
 
@@ -143,11 +142,11 @@ class Gate {
   }
 
   #begin(request, options) {
-    if (options === undefined) return this.#turnstile.enter(request, 1, AS_RULES_SAY_NS, undefined);
+    if (options === undefined) return this.#turnstile.enter(request, 1, AS_RULES_SAY_NS, undefined, orThrow);
     const { cost = 1, timeoutMs, signal } = checked(options, ['cost', 'timeoutMs', 'signal']);
     const ns = timeoutMs === undefined ? AS_RULES_SAY_NS : timeoutNs(timeoutMs);
     if (signal !== undefined) signalOf(signal);
-    return this.#turnstile.enter(request, cost, ns, signal);
+    return this.#turnstile.enter(request, cost, ns, signal, orThrow);
   }
 
   /** Takes rules that were pulled. What is wrong with them is told to those who listen. */
@@ -168,6 +167,8 @@ class Gate {
 }
 
 printsAsText(Gate);
+
+const asItIs = (entered) => entered;
 
 function orThrow(entered) {
   if (entered instanceof Refusal) throw refusedError(entered);

@@ -1,5 +1,6 @@
 'use strict';
 
+const { boolean, options: checked } = require('./arguments.js');
 const { RefusedError, TidegateError, attempt, wrongType } = require('./errors.js');
 const native = require('./native.js');
 const { printsAsText } = require('./printing.js');
@@ -69,10 +70,10 @@ class Refusal {
   }
 
   headers(options = undefined) {
-    return headersOf(
-      attempt(() => native.refusalHeaders(this.#handle)),
-      options,
-    );
+    const isAsked = isLegacy(options);
+    const { retryAfter, rateLimit, legacy } = attempt(() => native.refusalHeaders(this.#handle));
+    const headers = headersOf(rateLimit, isAsked ? legacy : undefined);
+    return retryAfter === undefined ? headers : { 'Retry-After': String(retryAfter), ...headers };
   }
 
   problem() {
@@ -108,20 +109,29 @@ class Refusal {
 
 printsAsText(Refusal);
 
-/** The headers of a response, by their names. */
-function headersOf(told, { legacy = false } = {}) {
+/**
+ * The headers of a response, by their names: those of the IETF draft, with a line break between them, and the older ones, unless they are
+ * undefined.
+ */
+function headersOf(rateLimit, legacy) {
   const headers = {};
-  if (!told) return headers;
-  if (told.retryAfter !== undefined) headers['Retry-After'] = String(told.retryAfter);
-  if (told.policy !== undefined) headers['RateLimit-Policy'] = told.policy;
-  if (told.limit !== undefined) headers.RateLimit = told.limit;
+  if (rateLimit !== undefined) {
+    const end = rateLimit.indexOf('\n');
+    headers['RateLimit-Policy'] = rateLimit.slice(0, end);
+    headers.RateLimit = rateLimit.slice(end + 1);
+  }
   if (legacy) {
-    const { limit, remaining, resetMs } = told.legacy;
+    const { limit, remaining, resetMs } = legacy;
     headers['X-RateLimit-Limit'] = String(limit);
     headers['X-RateLimit-Remaining'] = String(remaining);
     if (resetMs !== undefined) headers['X-RateLimit-Reset'] = String(Math.ceil((Date.now() + resetMs) / 1e3));
   }
   return headers;
+}
+
+/** Whether the older headers are asked for, too. */
+function isLegacy(options) {
+  return options !== undefined && boolean('legacy', checked(options, ['legacy']).legacy ?? false);
 }
 
 const refusal = (handle) => new Refusal(OURS, handle);
@@ -158,4 +168,4 @@ function withoutLine({ line, message, ...fault }) {
   return { message: message.replace(`line ${line}: `, ''), ...fault };
 }
 
-module.exports = { Refusal, RulesError, headersOf, refusal, refusedError, rulesError };
+module.exports = { Refusal, RulesError, headersOf, isLegacy, refusal, refusedError, rulesError };

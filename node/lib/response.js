@@ -6,9 +6,9 @@
  */
 const queued = new WeakMap();
 
-/** Calls `over` when a response is finished or its connection is closed, once. */
+/** Calls `over` when a response is finished or its connection is closed; perhaps twice. */
 function whenOver(request, response, over) {
-  response.once('close', over);
+  response.on('close', over);
   // In HTTP/2, responses have a socket from the start.
   if (response.socket !== null) return;
   const { socket } = request;
@@ -21,7 +21,7 @@ function whenOver(request, response, over) {
     });
   }
   all.add(over);
-  response.once('close', () => all.delete(over));
+  response.on('close', () => all.delete(over));
 }
 
 const PROBLEM = 'application/problem+json';

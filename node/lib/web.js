@@ -9,6 +9,7 @@ const { whenOver } = require('./response.js');
 
 const OPTIONS = ['attributes', 'trustedHops', 'timeoutMs', 'legacyHeaders'];
 const MOST_HOPS = 1_000;
+const NO_HEADERS = {};
 const MAPPED = '::ffff:';
 /** Why a wait ends when nobody is there any more. */
 const GONE = new Error('the connection was closed');
@@ -29,41 +30,33 @@ class Door {
     this.#attributes = attributes;
     this.#trustedHops = whole('trustedHops', trustedHops, 0, MOST_HOPS, misconfigured);
     this.#timeoutNs = timeoutMs === undefined ? AS_RULES_SAY_NS : timeoutNs(timeoutMs);
-    this.#headers = { legacy: boolean('legacyHeaders', legacyHeaders) };
+    this.#headers = boolean('legacyHeaders', legacyHeaders) ? { legacy: true } : undefined;
   }
 
-  /**
-   * Calls `go(entry)` if a request is admitted, whose entry is then held until its response is over; else `refuse(refusal, headers)`; or
-   * `fail(error)`. `request` and `response` are those of node:http, and `asked` is what the `attributes` function gets. Returns what
-   * is returned by the one that it calls, or a promise of it.
-   */
-  pass(request, response, asked, url, { go, refuse, fail }) {
-    const answer = (entered) => {
-      if (!entered.allowed) return refuse(entered, entered.headers(this.#headers));
-      // It waited, and nobody waits for it any more.
-      if (response.destroyed) return entered.release();
-      whenOver(request, response, () => {
-        if (!entered.released) entered.release(!response.errored && response.statusCode < 500);
-      });
-      return go(entered, entered.applies ? entered.headers(this.#headers) : undefined);
-    };
+  /** Has a visit go on, if it is admitted, be refused, or fail. Returns what it returns, or a promise of it. */
+  pass(visit) {
     let entered;
     try {
-      entered = enter(
-        this.#gate,
-        this.#request(request, asked, url),
-        1,
-        this.#timeoutNs,
-        new Hangup(request, response),
-      );
+      entered = enter(this.#gate, this.#request(visit), 1, this.#timeoutNs, visit);
     } catch (error) {
-      return fail(error);
+      return visit.fail(error);
     }
-    if (!(entered instanceof Promise)) return answer(entered);
-    return entered.then(answer, (error) => (error === GONE ? undefined : fail(error)));
+    if (!(entered instanceof Promise)) return this.#answer(visit, entered);
+    return entered.then(
+      (entered) => this.#answer(visit, entered),
+      (error) => (error === GONE ? undefined : visit.fail(error)),
+    );
   }
 
-  #request(request, asked, url) {
+  #answer(visit, entered) {
+    if (!entered.allowed) return visit.refuse(entered, entered.headers(this.#headers));
+    // It waited, and nobody waits for it any more.
+    if (visit.response.destroyed) return entered.release();
+    visit.hold(entered);
+    return visit.go(entered.applies ? entered.headers(this.#headers) : NO_HEADERS);
+  }
+
+  #request({ request, asked, url }) {
     const attributes = { method: request.method, path: pathOf(url), client: this.#client(request) };
     return this.#attributes === undefined ? attributes : { ...attributes, ...this.#attributes(asked) };
   }
@@ -79,24 +72,40 @@ class Door {
   }
 }
 
-/** As much of an AbortSignal as a wait needs: one for each request would cost more than the gate. */
-class Hangup {
-  #request;
-  #response;
+/**
+ * A request that comes to a door. `request` and `response` are those of node:http, `asked` is what the `attributes` function gets. How it
+ * goes on, each kind says: `go(headers)`, `refuse(refusal, headers)`, `fail(error)`.
+ *
+ * It is as much of an AbortSignal as a wait needs: one for each request would cost more than the gate.
+ */
+class Visit {
   aborted = false;
   reason = GONE;
+  entry;
 
-  constructor(request, response) {
-    this.#request = request;
-    this.#response = response;
+  constructor(request, response, asked, url) {
+    this.request = request;
+    this.response = response;
+    this.asked = asked;
+    this.url = url;
   }
 
   addEventListener(_, listener) {
-    whenOver(this.#request, this.#response, () => listener.handleEvent());
+    whenOver(this.request, this.response, () => listener.handleEvent());
   }
 
   /** Who is told too late has nothing to do. */
   removeEventListener() {}
+
+  /** Until the response is over. */
+  hold(entry) {
+    this.entry = entry;
+    whenOver(this.request, this.response, () => this.leave(!this.response.errored && this.response.statusCode < 500));
+  }
+
+  leave(ok) {
+    if (!this.entry.released) this.entry.release(ok);
+  }
 }
 
 /** The path that a framework would look up: without query, and decoded but for what has a meaning in URLs. */
@@ -131,4 +140,4 @@ function addressOf(entry) {
   return isIP(address) ? address : undefined;
 }
 
-module.exports = { Door, pathOf };
+module.exports = { Door, Visit, pathOf };

@@ -271,6 +271,14 @@ impl Call {
         Ok(result)
     }
 
+    pub(crate) fn return_text(&self, text: &str) -> Answer {
+        let mut result = ptr::null_mut();
+        let (data, length) = (text.as_ptr().cast(), text.len().cast_signed());
+        // SAFETY: as in `whole`; `data` has so many bytes, which are copied. It fails only for texts of half a gigabyte.
+        unsafe { sys::napi_create_string_utf8(self.env, data, length, &raw mut result) };
+        Ok(result)
+    }
+
     pub(crate) fn return_bigint(&self, value: u64) -> Answer {
         let mut result = ptr::null_mut();
         // SAFETY: as in `whole`. It cannot fail with a valid `env`.

@@ -115,7 +115,7 @@ impl Keeper {
     }
 
     /// What is told of somebody who is inside.
-    pub(crate) fn of_entry<T>(&self, place: u32, tell: impl FnOnce(&Entry) -> T) -> Option<T> {
+    pub(crate) fn of_entry<T>(&self, place: u64, tell: impl FnOnce(&Entry) -> T) -> Option<T> {
         self.entries.borrow().places.get(place as usize)?.as_ref().map(tell)
     }
 
@@ -162,22 +162,13 @@ impl Method for Enter {
 
     fn call(keeper: &Keeper, call: &Call) -> Answer {
         let asked = keeper.asked.borrow();
-        let count = asked.names().len();
-        let begun = if count <= OWN_ARGUMENTS {
-            let mut buffers: [KeyBuffer; OWN_ARGUMENTS] = std::array::from_fn(|_| KeyBuffer::new());
-            let mut values = [None; OWN_ARGUMENTS];
-            for (index, buffer) in buffers.iter_mut().enumerate().take(count) {
-                values[index] = call.bytes_or_none(call.argument(FIRST + index), buffer)?;
-            }
-            begin(keeper, &asked, call, &values[..count])?
-        } else {
-            let mut buffers: Vec<KeyBuffer> = (0..count).map(|_| KeyBuffer::new()).collect();
-            let mut values = Vec::with_capacity(count);
-            for (index, buffer) in buffers.iter_mut().enumerate() {
-                values.push(call.bytes_or_none(call.element(FIRST, index as u32)?, buffer)?);
-            }
-            begin(keeper, &asked, call, &values)?
-        };
+        let begun = match asked.names().len() {
+            0 => begin(keeper, &asked, call, &[]),
+            // To make room for each takes time.
+            1 => begin_few::<1>(keeper, &asked, call),
+            2..=OWN_ARGUMENTS => begin_few::<OWN_ARGUMENTS>(keeper, &asked, call),
+            _ => begin_many(keeper, &asked, call),
+        }?;
         let answer = match begun {
             None => STALE,
             Some(Begun::Entered(entry)) => keeper.entered(entry),
@@ -191,6 +182,27 @@ impl Method for Enter {
         };
         call.return_number(answer)
     }
+}
+
+/// With values that are arguments of their own, at most `N`.
+#[inline]
+fn begin_few<const N: usize>(keeper: &Keeper, asked: &Attributes, call: &Call) -> Result<Option<Begun>, Fault> {
+    let count = asked.names().len().min(N);
+    let mut buffers: [KeyBuffer; N] = std::array::from_fn(|_| KeyBuffer::new());
+    let mut values = [None; N];
+    for (index, (buffer, value)) in buffers.iter_mut().zip(&mut values).enumerate().take(count) {
+        *value = call.bytes_or_none(call.argument(FIRST + index), buffer)?;
+    }
+    begin(keeper, asked, call, &values[..count])
+}
+
+fn begin_many(keeper: &Keeper, asked: &Attributes, call: &Call) -> Result<Option<Begun>, Fault> {
+    let mut buffers: Vec<KeyBuffer> = asked.names().iter().map(|_| KeyBuffer::new()).collect();
+    let mut values = Vec::with_capacity(buffers.len());
+    for (index, buffer) in buffers.iter_mut().enumerate() {
+        values.push(call.bytes_or_none(call.element(FIRST, index as u32)?, buffer)?);
+    }
+    begin(keeper, asked, call, &values)
 }
 
 #[inline]
@@ -243,5 +255,23 @@ impl Method for Release {
         let entry = keeper.entries.borrow_mut().take(place as usize).ok_or(Fault::Argument)?;
         entry.release(ok);
         Call::return_undefined()
+    }
+}
+
+/// (gate, place) -> the headers RateLimit-Policy and RateLimit with a line break between them; undefined if no quota was asked, or
+/// nobody is there
+pub(crate) struct EntryHeaders;
+
+impl Method for EntryHeaders {
+    type On = Keeper;
+    const NAME: &'static CStr = c"gateEntryHeaders";
+    const ARGUMENTS: usize = 2;
+
+    fn call(keeper: &Keeper, call: &Call) -> Answer {
+        let headers = keeper.of_entry(call.whole(1)?, Entry::headers);
+        match headers.filter(|headers| !headers.policy.is_empty()) {
+            Some(headers) => call.return_text(&format!("{}\n{}", headers.policy, headers.limit)),
+            None => Call::return_undefined(),
+        }
     }
 }

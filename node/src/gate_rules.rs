@@ -217,15 +217,6 @@ pub fn refusal_problem(refusal: &Handle<Refusal>) -> String {
     refusal.problem_json()
 }
 
-/// The headers of a response that are there.
-#[napi(object, object_from_js = false)]
-pub struct Headers {
-    pub retry_after: Option<f64>,
-    pub policy: Option<String>,
-    pub limit: Option<String>,
-    pub legacy: Option<LegacyHeaders>,
-}
-
 /// What the older headers say.
 #[napi(object, object_from_js = false)]
 pub struct LegacyHeaders {
@@ -234,38 +225,42 @@ pub struct LegacyHeaders {
     pub reset_ms: Option<f64>,
 }
 
-impl Headers {
-    fn new(headers: RateLimitHeaders, legacy: Option<LegacyHeaders>) -> Self {
-        let there = |text: String| (!text.is_empty()).then_some(text);
-        let retry_after = headers.retry_after_s.map(|seconds| seconds as f64);
-        Self { retry_after, policy: there(headers.policy), limit: there(headers.limit), legacy }
+/// The headers of a response.
+#[napi(object, object_from_js = false)]
+pub struct RefusalHeaders {
+    pub retry_after: Option<f64>,
+    /// RateLimit-Policy and RateLimit, with a line break between them.
+    pub rate_limit: Option<String>,
+    pub legacy: LegacyHeaders,
+}
+
+#[napi(catch_unwind)]
+pub fn refusal_headers(refusal: &Handle<Refusal>) -> RefusalHeaders {
+    let RateLimitHeaders { policy, limit, retry_after_s, .. } = refusal.headers();
+    let reset_ms = refusal.retry_after_ns.filter(|ns| *ns != NEVER_NS).map(ms);
+    RefusalHeaders {
+        retry_after: retry_after_s.map(|seconds| seconds as f64),
+        rate_limit: (!policy.is_empty()).then(|| format!("{policy}\n{limit}")),
+        legacy: LegacyHeaders { limit: refusal.limit as f64, remaining: refusal.remaining as f64, reset_ms },
     }
 }
 
+/// Of the quota that has least left; nothing if no quota was asked, or the entry was released.
 #[napi(catch_unwind)]
-pub fn refusal_headers(refusal: &Handle<Refusal>) -> Headers {
-    let reset_ms = refusal.retry_after_ns.filter(|ns| *ns != NEVER_NS).map(ms);
-    let legacy = LegacyHeaders { limit: refusal.limit as f64, remaining: refusal.remaining as f64, reset_ms };
-    Headers::new(refusal.headers(), Some(legacy))
-}
-
-/// Nothing if no quota was asked, or the entry was released. The older ones are of the quota that has least left.
-#[napi(catch_unwind)]
-pub fn gate_entry_headers(gate: &Handle<Keeper>, place: u32) -> Option<Headers> {
-    let headers = |entry: &Entry| {
+pub fn gate_entry_legacy(gate: &Handle<Keeper>, place: f64) -> Option<LegacyHeaders> {
+    let legacy = |entry: &Entry| {
         let least = entry.figures().min_by_key(|figures| figures.remaining)?;
-        let limit = least.quotas[least.quota_index].limit() as f64;
         let reset_ms = Some(least.reset_after_ns).filter(|ns| *ns != NEVER_NS).map(ms);
-        let legacy = LegacyHeaders { limit, remaining: least.remaining as f64, reset_ms };
-        Some(Headers::new(entry.headers(), Some(legacy)))
+        let limit = least.quotas[least.quota_index].limit() as f64;
+        Some(LegacyHeaders { limit, remaining: least.remaining as f64, reset_ms })
     };
-    gate.of_entry(place, headers).flatten()
+    gate.of_entry(place as u64, legacy).flatten()
 }
 
 /// The names of the rules that gave something; none once it was released.
 #[napi(catch_unwind)]
-pub fn gate_entry_rules(gate: &Handle<Keeper>, place: u32) -> Vec<String> {
-    gate.of_entry(place, |entry| entry.rules().map(String::from).collect()).unwrap_or_default()
+pub fn gate_entry_rules(gate: &Handle<Keeper>, place: f64) -> Vec<String> {
+    gate.of_entry(place as u64, |entry| entry.rules().map(String::from).collect()).unwrap_or_default()
 }
 
 /// From now on the inbox tells `id` when there are events to fetch.

@@ -53,6 +53,7 @@ pub fn export_functions(env: Env, exports: Object) -> napi::Result<()> {
     export::<gate::Poll>(&env, &exports)?;
     export::<gate::Cancel>(&env, &exports)?;
     export::<gate::Release>(&env, &exports)?;
+    export::<gate::EntryHeaders>(&env, &exports)?;
     export::<wait::Next>(&env, &exports)?;
     export::<wait::Poll>(&env, &exports)?;
     export::<wait::Cancel>(&env, &exports)
