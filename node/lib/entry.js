@@ -23,10 +23,10 @@ const forgotten = new FinalizationRegistry(({ gate, place }) => {
   );
 });
 
-/** Entries of late: only those that last are watched for being forgotten, as with permits. */
-const recent = [];
-const MOST_RECENT = 256;
+/** Entries of late, the first `recentCount`: only those that last are watched for being forgotten, as with permits. */
+const recent = new Array(256).fill(undefined);
 const RECENT_MS = 20;
+let recentCount = 0;
 let watchesSoon = false;
 /** Watches what is still inside of those. */
 let watchRecent;
@@ -46,12 +46,6 @@ class Entry {
     this.#gate = gate;
     this.#place = place;
     this.#applies = applies;
-    if (!watchesSoon) {
-      setTimeout(watchRecent, RECENT_MS).unref();
-      watchesSoon = true;
-    }
-    if (recent.length >= MOST_RECENT) watchRecent();
-    recent.push(this); // Last: of what can't be made for want of room on the stack nothing is to be left.
   }
 
   get allowed() {
@@ -97,6 +91,7 @@ class Entry {
       throw fromNative(error, () => spent('entry', 'one that is gone', 'an entry that is still held'));
     }
     if (this.#watched !== undefined) forgotten.unregister(this.#watched);
+    else if (recent[recentCount - 1] === this) recent[--recentCount] = undefined;
   }
 
   toString() {
@@ -105,13 +100,15 @@ class Entry {
 
   static {
     watchRecent = () => {
-      for (const entry of recent) {
-        if (!entry.#isInside || entry.#watched !== undefined) continue;
-        const watched = { gate: entry.#gate, place: entry.#place };
-        forgotten.register(entry, watched, watched);
-        entry.#watched = watched;
+      while (recentCount > 0) {
+        const entry = recent[recentCount - 1];
+        if (entry.#isInside) {
+          const watched = { gate: entry.#gate, place: entry.#place };
+          forgotten.register(entry, watched, watched);
+          entry.#watched = watched;
+        }
+        recent[--recentCount] = undefined;
       }
-      recent.length = 0;
       watchesSoon = false;
     };
     if (Symbol.dispose) {
@@ -128,6 +125,15 @@ class Entry {
 
 printsAsText(Entry);
 
-const entry = (gate, place, applies) => new Entry(OURS, gate, place, applies);
+function entry(gate, place, applies) {
+  const made = new Entry(OURS, gate, place, applies);
+  if (!watchesSoon) {
+    setTimeout(watchRecent, RECENT_MS).unref();
+    watchesSoon = true;
+  }
+  if (recentCount === recent.length) watchRecent();
+  recent[recentCount++] = made; // Last: of what can't be made for want of room on the stack nothing is to be left.
+  return made;
+}
 
 module.exports = { Entry, entry };
