@@ -25,8 +25,8 @@ export PYO3_BUILD_EXTENSION_MODULE := 1
 export LANGS PYTHON CC CXX QUICK
 
 has = $(filter $(1),$(LANGS))
-sources = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -path 'java/target/*' -not -name '*.node' 2>/dev/null)
-MVN := mvn --batch-mode --no-transfer-progress -Dstyle.color=never -f java/pom.xml -Dmaven.repo.local=$(CURDIR)/build/m2
+sources = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -path 'java/target/*' -not -path 'java/frameworks/*' -not -name '*.node' 2>/dev/null)
+MVN := mvn --batch-mode --no-transfer-progress -Dstyle.color=never -Dmaven.repo.local=$(CURDIR)/build/m2
 STAGES := MAKE="$(MAKE)" scripts/stages.sh
 
 BUILD_STAGES := build-native $(addprefix build-,$(call has,python node java))
@@ -88,7 +88,7 @@ uninstall: ## remove what `make install` with the same PREFIX and DESTDIR instal
 	@scripts/install.sh uninstall "$(PREFIX)" "$(DESTDIR)"
 
 clean: ## remove everything that was built
-	rm -rf target build .venv .ruff_cache .mypy_cache .pytest_cache node/node_modules node/*.node java/target bench/java/target bench/node/node_modules
+	rm -rf target build .venv .ruff_cache .mypy_cache .pytest_cache node/node_modules node/*.node java/target java/frameworks/*/target bench/java/target bench/node/node_modules
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # ----------------------------------------------------------------------------------------------- tools inside the tree
@@ -143,7 +143,7 @@ $(VENV)/.tidegate: $(VENV)/.ready Cargo.toml Cargo.lock $(call sources,core/src 
 
 java/target/.ready: target/release/libtidegate.a include/tidegate.h $(call sources,java)
 	java/build-native.sh
-	$(MVN) -q package -DskipTests
+	$(MVN) -q -f java/pom.xml package -DskipTests
 	@touch $@
 
 # The same libraries with a door to panic through, for the tests that show that no panic crosses a border.
@@ -206,7 +206,8 @@ test-node: build-node lint-node build-test-panic
 # Javadoc that was made before is left as it is while only its options are looked at: a stale page would pass.
 test-java: build-java build-test-panic
 	rm -f java/target/maven-javadoc-plugin-stale-data.txt
-	$(MVN) verify
+	$(MVN) -f java/pom.xml install
+	$(MVN) -q -f java/frameworks/pom.xml verify
 
 DRIVER_rust   := target/release/examples/conformance
 DRIVER_c      := build/c/conformance_c
