@@ -54,7 +54,10 @@ class Layers(unittest.TestCase):
         self.assertEqual(outside, set())
 
     def test_the_cpp_headers_stand_on_the_c_header_alone(self):
-        for name, wanted in {"tidegate.hpp": {"tidegate.h"}, "tidegate_gate.hpp": {"tidegate.h", "tidegate.hpp"}}.items():
+        for name, wanted in {
+            "tidegate.hpp": {"tidegate.h"},
+            "tidegate_gate.hpp": {"tidegate.h", "tidegate.hpp"},
+        }.items():
             with self.subTest(header=name):
                 outside = {included for included in includes(ROOT / "include" / name) if "." in included}
                 self.assertEqual(outside, wanted)
