@@ -7,16 +7,18 @@ from pathlib import Path
 import pytest
 from tidegate import ManualClock
 
-PAGES = Path(__file__).resolve().parents[2] / "docs" / "scenarios"
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ROOT / "docs" / "scenarios"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class Page:
-    """What a page prints, pasted into a folder: its rules as rules.toml, its code as a module."""
+    """What a page prints, pasted into a folder: its rules as rules.toml, its Python code as a module."""
 
     def __init__(self, name, folder):
         blocks = BLOCK.findall((PAGES / f"{name}.md").read_text(encoding="utf-8"))
         self.rules = [text for tag, text in blocks if tag == "toml"]
+        self.node = [text for tag, text in blocks if tag == "js"]
         self.file = folder / "rules.toml"
         if self.rules:
             self.file.write_text(self.rules[0], encoding="utf-8")
