@@ -26,6 +26,7 @@ final class Harness {
         KeyedBudgets.run();
         concurrency();
         waiting();
+        Gates.run();
         CounterRace.run();
     }
 
