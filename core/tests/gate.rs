@@ -334,6 +334,8 @@ fn headers_and_the_body_of_a_refusal_are_as_the_standards_have_them() {
     assert_eq!(headers.policy, "\"search\";q=100;w=60, \"all/1\";q=5;w=1, \"all/2\";q=200;w=3600");
     assert_eq!(headers.limit, "\"search\";r=95;t=3, \"all/1\";r=0;t=1");
     assert_eq!(headers.retry_after_s, None);
+    let (other, _clock) = self::gate(prefix("two", "/").quota("10/min").quota("100/h"));
+    assert_eq!(other.enter(&path("/")).unwrap().headers().limit, "\"two/1\";r=9;t=6");
     clock.advance_ns(1);
     let refusal = refused(gate.enter(&path("/")));
     let headers = refusal.headers();

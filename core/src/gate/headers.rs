@@ -90,7 +90,7 @@ impl RateLimitHeaders {
         push(&mut self.limit, ";r=", remaining);
         if let Some(reset_ns) = reset_ns {
             // Of several quotas, the one that is named may be full long before all are.
-            let reset_ns = reset_ns.min(full_after_ns(&quotas[named]));
+            let reset_ns = reset_ns.min(full_after_ns(&quotas[named], remaining));
             push(&mut self.limit, ";t=", reset_ns.div_ceil(SECOND_NS));
         }
     }
@@ -124,11 +124,12 @@ fn push(text: &mut String, what: &str, mut number: u64) {
     digits[first..].iter().for_each(|digit| text.push(char::from(*digit)));
 }
 
-/// After how long nothing of a quota counts any more, if all of it is used now.
-fn full_after_ns(quota: &Quota) -> u64 {
+/// After how long nothing of a quota counts any more at the latest, if so much of it is left.
+fn full_after_ns(quota: &Quota, remaining: u64) -> u64 {
     match quota.algorithm() {
         Algorithm::Gcra => {
-            let ns = u128::from(quota.burst()) * u128::from(quota.period_ns());
+            let used = quota.burst().saturating_sub(remaining);
+            let ns = u128::from(used) * u128::from(quota.period_ns());
             u64::try_from(ns.div_ceil(u128::from(quota.limit().max(1)))).unwrap_or(NEVER_NS)
         }
         Algorithm::FixedWindow | Algorithm::SlidingLog => quota.period_ns(),
