@@ -28,6 +28,12 @@ class Page:
         self.code = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(self.code)
 
+    def save(self, rules):
+        """Saves the rule file anew, whole: half of it would be rules, too."""
+        new = self.file.with_suffix(".new")
+        new.write_text(rules, encoding="utf-8")
+        new.replace(self.file)
+
 
 @pytest.fixture
 def page(request, tmp_path, monkeypatch):

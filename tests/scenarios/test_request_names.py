@@ -34,7 +34,7 @@ def save(page, *changes):
     for before, after in changes:
         assert before in text
         text = text.replace(before, after)
-    page.file.write_text(text)
+    page.save(text)
 
 
 def table(code):

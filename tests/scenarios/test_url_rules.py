@@ -119,7 +119,7 @@ def test_a_rule_that_is_added_while_it_runs_counts_from_the_next_request_on(page
         inside = ask(port, "/limit", 4)
         until(lambda: rule(gate).in_flight == 4)
         assert "RateLimit-Policy" not in get(port, "/nolimit").headers
-        page.file.write_text(page.rules[0] + page.rules[1])
+        page.save(page.rules[0] + page.rules[1])
         until(lambda: "nolimit" in gate.stats().rules)
         assert rule(gate).in_flight == 4
         with gate.enter(path="/nolimit"):

@@ -80,7 +80,7 @@ def test_permits_come_back_when_the_handler_raises(service):
 
 
 def test_a_rule_that_is_added_while_it_runs_counts(service, page):
-    page.file.write_text(page.rules[0] + page.rules[1].replace("concurrency = 1", "concurrency = 0"))
+    page.save(page.rules[0] + page.rules[1].replace("concurrency = 1", "concurrency = 0"))
     until(lambda: "nolimit" in service.tell("rules"))
     refused = service.get("/nolimit")
     assert (refused.status, refused.json["rule"]) == (429, "nolimit")
