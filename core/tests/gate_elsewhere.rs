@@ -1,5 +1,6 @@
 //! Rules and refusals that go to other processes, or come from there.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 use tidegate::gate::{Fault, Faults, Format, GateEvent, Pattern, Refusal, Rule, Rules};

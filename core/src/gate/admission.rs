@@ -6,7 +6,7 @@ use super::rule_set::{Found, Placed, RuleSet, Values};
 use crate::stats::Count;
 use crate::{NEVER_NS, Status};
 use smallvec::SmallVec;
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -113,11 +113,7 @@ impl<'a> Asked<'a> {
         for other in found.iter().copied().filter(|other| *other != place && *other < self.set.first_shadow) {
             let placed = self.set.rule(other);
             let standing = self.standing(other);
-            let wait_ns = |retry_after_ns: Option<u64>| retry_after_ns.unwrap_or(0);
-            let outlasts = match wait_ns(standing.retry_after_ns).cmp(&wait_ns(refusal.retry_after_ns)) {
-                Ordering::Equal => other < refuser,
-                other => other.is_gt(),
-            };
+            let outlasts = rank(other, standing.retry_after_ns) > rank(refuser, refusal.retry_after_ns);
             if standing.status != Status::Allowed && outlasts {
                 refusal = Refusal::new(placed, shown_key(self.set, placed, self.values), standing.status, standing);
                 refuser = other;
@@ -143,11 +139,21 @@ impl<'a> Asked<'a> {
             // It came free in between.
             standing.retry_after_ns = Some(0);
         }
-        if status == Status::ExceedsCapacity {
-            standing.retry_after_ns = Some(NEVER_NS);
+        match status {
+            Status::ExceedsCapacity => standing.retry_after_ns = Some(NEVER_NS),
+            // The key has none out, and yet gets none before another key has none out either.
+            Status::KeysFull if placed.rule.concurrency.is_some() => {
+                (standing.remaining, standing.retry_after_ns) = (0, None);
+            }
+            _ => {}
         }
         Refusal::new(placed, shown_key(self.set, placed, self.values), status, standing)
     }
+}
+
+/// Of the rules that refuse a request, what is said is of the one for which this is greatest: it has to be waited for longest.
+pub(super) fn rank(place: u32, retry_after_ns: Option<u64>) -> (u64, Reverse<u32>) {
+    (retry_after_ns.unwrap_or(0), Reverse(place))
 }
 
 /// The places of those that are tried, those that are waited for, and those in shadow, of what was found.
@@ -156,8 +162,12 @@ pub(super) fn phases<'f>(set: &RuleSet, found: &'f mut Found) -> (&'f [u32], &'f
     let waiting = found.partition_point(|place| *place < set.first_waiting);
     let shadow = found.partition_point(|place| *place < set.first_shadow);
     if waiting > 1 {
-        // Who refused last will most likely refuse again.
-        found[..waiting].sort_by_key(|place| !set.rule(*place).refused_last.load(Relaxed));
+        // Who refused last will most likely refuse again. Each is looked at once: others change it meanwhile, and a sort that finds its
+        // order contradicted may panic.
+        let (mut first, rest): (Found, Found) =
+            found[..waiting].iter().copied().partition(|place| set.rule(*place).refused_last.load(Relaxed));
+        first.extend(rest);
+        found[..waiting].copy_from_slice(&first);
     }
     (&found[..waiting], &found[waiting..shadow], &found[shadow..])
 }
@@ -170,5 +180,59 @@ impl Placed {
         if self.refused_last.load(Relaxed) != refused {
             self.refused_last.store(refused, Relaxed);
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::phases;
+    use crate::gate::rule_set::Found;
+    use crate::gate::{Gate, Rule};
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::thread;
+
+    #[test]
+    fn who_refused_last_is_tried_first_and_the_others_keep_their_order() {
+        let gate =
+            Gate::new((0..5).map(|n| Rule::new(format!("rule {n}")).concurrency(1)).collect::<Vec<_>>()).unwrap();
+        let set = gate.shared.set.load_full();
+        for refuser in [1, 3] {
+            set.rule(refuser).note_refused(true);
+        }
+        let mut found = Found::from_iter(0..5);
+        assert_eq!(phases(&set, &mut found), ([1, 3, 0, 2, 4].as_slice(), [].as_slice(), [].as_slice()));
+    }
+
+    #[test]
+    fn rules_that_change_their_answers_while_they_are_put_in_order_do_no_harm() {
+        let rules: Vec<Rule> = (0..500).map(|n| Rule::new(format!("rule {n}")).concurrency(1)).collect();
+        let gate = Gate::new(rules).unwrap();
+        let set = gate.shared.set.load_full();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut round = 0_u32;
+                while !is_over.load(Relaxed) {
+                    round = round.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    set.rule((round >> 8) % 500).note_refused(round >> 31 == 0);
+                }
+            });
+            let ordered = thread::scope(|inner| {
+                let order = || {
+                    for _ in 0..1_000 {
+                        let mut found = Found::from_iter(0..500);
+                        phases(&set, &mut found);
+                        found.sort_unstable();
+                        assert!(found.iter().copied().eq(0..500));
+                    }
+                };
+                inner.spawn(order).join()
+            });
+            is_over.store(true, Relaxed);
+            ordered.unwrap();
+        });
     }
 }

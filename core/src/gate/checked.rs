@@ -10,6 +10,7 @@ use crate::wait::MAX_WAITERS;
 use crate::{
     ConcurrencyOptions, DEFAULT_MAX_KEYS, Error, KeyedConcurrencyOptions, KeyedRateOptions, MAX_COST, RateOptions,
 };
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// How long a request may wait for a rule.
@@ -73,8 +74,9 @@ fn conditions(rule: &Rule, faults: &mut Vec<Fault>) -> Vec<(String, Matcher)> {
 }
 
 fn check_key(rule: &Rule, faults: &mut Vec<Fault>) {
-    for (place, attribute) in rule.key.iter().enumerate() {
-        if attribute.is_empty() || rule.key[..place].contains(attribute) {
+    let mut seen = HashSet::new();
+    for attribute in &rule.key {
+        if attribute.is_empty() || !seen.insert(attribute) {
             faults.push(Fault::new("key", quoted(attribute), "names of attributes, each once"));
         }
     }

@@ -1,12 +1,14 @@
 //! Why a request is admitted or not: what each rule says to it.
 
-use super::admission::Asked;
+use super::admission::{Asked, rank};
+use super::limiter::Standing;
 use super::pattern::Matcher;
-use super::refusal::{shown, shown_key};
+use super::refusal::{hashed, shown, shown_key, write_key};
 use super::rule::Mode;
 use super::rule_set::Placed;
 use crate::{NEVER_NS, Status};
 use serde::Serialize;
+use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -56,7 +58,8 @@ pub struct ConditionTrace {
     pub mode: &'static str,
     /// The texts, of which any would do.
     pub texts: Vec<String>,
-    /// The attribute's value, at most 100 characters of it; `None` if the request doesn't have it.
+    /// The attribute's value, at most 100 characters of it, or a hash if it is in a rule's key, as in
+    /// [`Refusal::key`](super::Refusal::key); `None` if the request doesn't have it.
     pub value: Option<String>,
     /// Whether it holds.
     pub matched: bool,
@@ -73,18 +76,30 @@ impl Explanation {
 
 pub(super) fn explain(asked: &Asked<'_>) -> Explanation {
     let set = asked.set;
-    let rules: Vec<RuleTrace> = set.as_written.iter().map(|place| trace(asked, *place)).collect();
-    let matched = |rule: &&RuleTrace| rule.matched && rule.mode != Mode::Off;
-    let refuses = |rule: &&RuleTrace| rule.mode == Mode::Enforce && rule.status != Some(Status::Allowed.name());
-    let refusal = rules.iter().filter(matched).find(refuses).and_then(|rule| rule.status);
-    let applies = rules.iter().any(|rule| matched(&rule));
+    // What a key is made of is shown nowhere, unless keys are.
+    let keys = set.rules.iter().filter(|_| !set.show_keys).flat_map(|placed| &placed.rule.key);
+    let secret: HashSet<&String> = keys.collect();
+    let mut applies = false;
+    let mut refuser = None;
+    let trace = |place: &u32| {
+        let (trace, standing) = trace(asked, *place, &secret);
+        if let Some(Standing { status, retry_after_ns, .. }) = standing {
+            applies |= trace.mode != Mode::Off;
+            if trace.mode == Mode::Enforce && status != Status::Allowed {
+                refuser = refuser.max(Some((rank(*place, retry_after_ns), status.name())));
+            }
+        }
+        trace
+    };
+    let rules = set.as_written.iter().map(trace).collect();
     let admitted = if applies { Status::Allowed } else { Status::NoRule };
-    Explanation { status: refusal.unwrap_or(admitted.name()), rules }
+    Explanation { status: refuser.map_or(admitted.name(), |(_, status)| status), rules }
 }
 
-fn trace(asked: &Asked<'_>, place: u32) -> RuleTrace {
+/// With how the rule's limiter stands, if the rule matched.
+fn trace(asked: &Asked<'_>, place: u32, secret: &HashSet<&String>) -> (RuleTrace, Option<Standing>) {
     let placed = asked.set.rule(place);
-    let conditions = conditions(asked, place, placed);
+    let conditions = conditions(asked, place, placed, secret);
     let matched = conditions.iter().all(|condition| condition.matched);
     let mut trace = RuleTrace {
         rule: placed.rule.name.clone(),
@@ -98,8 +113,8 @@ fn trace(asked: &Asked<'_>, place: u32) -> RuleTrace {
         retry_after_ns: None,
         waiting: None,
     };
-    if matched {
-        let standing = asked.standing(place);
+    let standing = matched.then(|| asked.standing(place));
+    if let Some(standing) = standing {
         trace.key = shown_key(asked.set, placed, asked.values);
         trace.status = Some(standing.status.name());
         trace.limit = Some(standing.limit);
@@ -107,10 +122,10 @@ fn trace(asked: &Asked<'_>, place: u32) -> RuleTrace {
         trace.retry_after_ns = standing.retry_after_ns.filter(|ns| *ns != NEVER_NS);
         trace.waiting = Some(standing.waiting);
     }
-    trace
+    (trace, standing)
 }
 
-fn conditions(asked: &Asked<'_>, place: u32, placed: &Placed) -> Vec<ConditionTrace> {
+fn conditions(asked: &Asked<'_>, place: u32, placed: &Placed, secret: &HashSet<&String>) -> Vec<ConditionTrace> {
     let matchers = asked.set.index.conditions(place as usize).iter().map(|(_, matcher)| matcher);
     let condition = |(attribute, matcher): (&String, &Matcher)| {
         let pattern = &placed.rule.matches[attribute];
@@ -120,7 +135,7 @@ fn conditions(asked: &Asked<'_>, place: u32, placed: &Placed) -> Vec<ConditionTr
             mode: pattern.mode(),
             texts: pattern.texts().to_vec(),
             matched: value.is_some_and(|value| matcher.is_match(value)),
-            value: value.map(shown),
+            value: value.map(|value| if secret.contains(attribute) { hashed(value) } else { shown(value) }),
         }
     };
     placed.conditions.iter().zip(matchers).map(condition).collect()
@@ -146,7 +161,8 @@ impl fmt::Display for RuleTrace {
         let Some(status) = self.status else { return Ok(()) };
         write!(f, "; {status}")?;
         if let Some(key) = &self.key {
-            write!(f, " for {key}")?;
+            f.write_str(" for ")?;
+            write_key(f, key)?;
         }
         if let (Some(limit), Some(remaining)) = (self.limit, self.remaining) {
             write!(f, ", {remaining} of {limit} remaining")?;

@@ -4,7 +4,7 @@ use super::limiter::Standing;
 use super::rule_set::{Placed, RuleSet, Values};
 use crate::quota::Quota;
 use crate::{Error, NEVER_NS, Status};
-use std::fmt;
+use std::fmt::{self, Write};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use std::time::Duration;
 pub struct Refusal {
     /// The rule's name.
     pub rule: String,
-    /// Whose budget it is: the key's value, or several joined by `, `, at most 100 characters; or, unless the rules say
+    /// Whose budget it is: the key's value, or several joined by `, `, at most 100 characters of each; or, unless the rules say
     /// `show_keys`, `#` and 16 hexadecimal digits that stand for it in this process. `None` if the rule has no key.
     pub key: Option<String>,
     /// [`Denied`](Status::Denied), [`ExceedsCapacity`](Status::ExceedsCapacity), [`KeysFull`](Status::KeysFull); after a wait
@@ -96,7 +96,8 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} by rule {}", self.status, self.rule)?;
         if let Some(key) = &self.key {
-            write!(f, " for {key}")?;
+            f.write_str(" for ")?;
+            write_key(f, key)?;
         }
         match &self.quota {
             Some(quota) => write!(f, ": {quota}, {} tokens remaining", self.remaining)?,
@@ -164,6 +165,11 @@ impl fmt::Display for EnterError {
 
 impl std::error::Error for EnterError {}
 
+/// A key within a line of text: whoever sends one must not be able to end the line and write the next of a log.
+pub(super) fn write_key(f: &mut fmt::Formatter<'_>, key: &str) -> fmt::Result {
+    key.chars().try_for_each(|c| if c.is_control() { write!(f, "{}", c.escape_default()) } else { f.write_char(c) })
+}
+
 /// A request's key as refusals show it.
 pub(super) fn shown_key(set: &RuleSet, placed: &Placed, values: &Values<'_>) -> Option<String> {
     if placed.rule.key.is_empty() {
@@ -173,9 +179,14 @@ pub(super) fn shown_key(set: &RuleSet, placed: &Placed, values: &Values<'_>) -> 
         let value = |attribute: &String| shown(set.value(values, attribute).unwrap_or_default());
         return Some(placed.rule.key.iter().map(value).collect::<Vec<_>>().join(", "));
     }
+    Some(hashed(placed.key(values, &mut Default::default())))
+}
+
+/// What stands for a value in this process, and doesn't tell it.
+pub(super) fn hashed(value: &[u8]) -> String {
     static SECRET: OnceLock<RandomState> = OnceLock::new();
     let secret = SECRET.get_or_init(RandomState::new);
-    Some(format!("#{:016x}", secret.hash_one(placed.key(values, &mut Default::default()))))
+    format!("#{:016x}", secret.hash_one(value))
 }
 
 /// At most 100 characters of a value.

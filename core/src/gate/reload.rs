@@ -9,7 +9,7 @@ use crate::Error;
 use crate::clock::Clock;
 use crate::stats::Counters;
 use crate::wait::MAX_WAITERS;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// What a change of rules did, by the rules' names, in the order in which they are written.
@@ -67,14 +67,18 @@ pub(super) fn rule_set(
         ..Reloaded::default()
     };
     reloaded.removed.retain(|name| !names.contains(name));
-    let kept = checked.into_iter().map(|(rule, fresh)| keep(rule, fresh, old, &mut reloaded)).collect();
+    let before: HashMap<&str, &Placed> = old.rules.iter().map(|placed| (placed.rule.name.as_str(), placed)).collect();
+    let keep = |(rule, fresh): (Checked, Limiter)| {
+        let before = before.get(rule.rule.name.as_str()).copied();
+        keep(rule, fresh, before, &mut reloaded)
+    };
+    let kept = checked.into_iter().map(keep).collect();
     Ok((RuleSet::new(show_keys, kept, Arc::clone(&old.counters)), reloaded))
 }
 
 /// A checked rule with the limiter that it had, if it can be kept.
-fn keep(checked: Checked, fresh: Limiter, old: &RuleSet, reloaded: &mut Reloaded) -> Kept {
+fn keep(checked: Checked, fresh: Limiter, before: Option<&Placed>, reloaded: &mut Reloaded) -> Kept {
     let name = checked.rule.name.clone();
-    let before = old.named(&name);
     let is_kept = |before: &&Placed| is_same_kind(&before.rule, &checked.rule) && change(before, &checked).is_ok();
     let limiter = before.filter(is_kept).map(|before| Arc::clone(&before.limiter));
     let list = match (before, &limiter) {
@@ -118,7 +122,7 @@ fn change(old: &Placed, new: &Checked) -> Result<(), Error> {
         Limiter::KeyedRate(limiter) => {
             limiter.reconfigure(new.quotas.as_slice())?;
             limiter.set_max_waiters(max_waiters)?;
-            let is_gone = |key: &String| !new.overrides.iter().any(|(kept, _)| kept == key);
+            let is_gone = |key: &String| !new.rule.overrides.contains_key(key);
             old.overrides.iter().filter(|(key, _)| is_gone(key)).for_each(|(key, _)| limiter.clear_quota(key));
             new.overrides.iter().try_for_each(|(key, quotas)| limiter.set_quota(key, quotas.as_slice()))
         }

@@ -8,6 +8,7 @@ use crate::MAX_COST;
 use crate::quota::Quota;
 use crate::stats::Counters;
 use smallvec::SmallVec;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -70,9 +71,10 @@ impl RuleSet {
             as_written[*written] = place as u32;
         }
         let mut attributes = Vec::new();
+        let mut numbers = HashMap::new();
         let mut conditions = Vec::new();
         let mut number = |name: &String| {
-            attributes.iter().position(|known| known == name).unwrap_or_else(|| {
+            *numbers.entry(name.clone()).or_insert_with(|| {
                 attributes.push(name.clone());
                 attributes.len() - 1
             })
@@ -130,10 +132,6 @@ impl RuleSet {
 
     pub(super) fn rule(&self, place: u32) -> &Placed {
         &self.rules[place as usize]
-    }
-
-    pub(super) fn named(&self, name: &str) -> Option<&Placed> {
-        self.rules.iter().find(|placed| placed.rule.name == name)
     }
 }
 
