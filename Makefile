@@ -30,13 +30,14 @@ MVN := mvn --batch-mode --no-transfer-progress -Dstyle.color=never -Dmaven.repo.
 STAGES := MAKE="$(MAKE)" scripts/stages.sh
 
 BUILD_STAGES := build-native $(addprefix build-,$(call has,python node java))
-TEST_STAGES := $(call has,rust) $(if $(call has,c cpp),c) $(call has,python node java) conformance readme $(if $(call has,python),scenarios) repo
+PACKAGES := $(if $(call has,python),test_pip) $(if $(call has,node),test_npm) $(if $(call has,java),test_maven)
+TEST_STAGES := $(call has,rust) $(if $(call has,c cpp),c) $(call has,python node java) conformance readme $(if $(call has,python),scenarios) $(if $(PACKAGES),packaging) repo
 
 # ---------------------------------------------------------------------------------------------------- what to type
 
-.PHONY: help build demo test bench pictures fmt lint header schema install uninstall clean
+.PHONY: help build demo test release-check bench pictures fmt lint header schema install uninstall clean
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 	@echo
 	@echo 'LANGS="$(LANGS)" narrows every target; PYTHON=python3.12 chooses the interpreter; QUICK=1 shortens make bench.'
 
@@ -52,6 +53,11 @@ demo: ## guard a real server in each language, fire real requests at it, show on
 test: ## run every test, end with a table of stages and seconds
 	@scripts/toolchain.sh require $(LANGS)
 	@$(STAGES) test $(BUILD_STAGES) $(addprefix test-,$(TEST_STAGES))
+
+release-check: ## what a release needs: each package installs into a fresh folder, one version is everywhere
+	@scripts/toolchain.sh require $(LANGS)
+	@$(STAGES) release-check $(BUILD_STAGES) test-packaging test-repo
+	@echo 'Not run: other platforms than this one, and free-threaded CPython; see .github/workflows/release.yml.'
 
 bench: build ## measure against the peers of each language, side by side
 	$(PYTHON) bench/run.py
@@ -188,7 +194,7 @@ lint-node: node/node_modules/.ready
 	npm --prefix node run lint
 	node/node_modules/.bin/biome ci --config-path node --error-on-warnings bench/node
 
-.PHONY: test-rust test-c test-python test-node test-java test-conformance test-readme test-scenarios test-repo
+.PHONY: test-rust test-c test-python test-node test-java test-conformance test-readme test-scenarios test-packaging test-repo
 test-rust: lint-rust
 	cargo test --no-fail-fast -p tidegate -p tidegate-ffi
 	cargo test --release -p tidegate --test one_shot_keys
@@ -231,6 +237,10 @@ test-readme: $(BUILD_STAGES)
 test-scenarios: build-python $(if $(call has,node),build-node)
 	$(VENV)/bin/pytest -c python/pyproject.toml -o pythonpath=tests tests/scenarios \
 		$(if $(call has,node),,--ignore tests/scenarios/test_url_rules_node.py)
+
+# Each installed into a fresh folder, from what was built before.
+test-packaging: $(BUILD_STAGES)
+	cd tests/packaging && $(PYTHON) -m unittest $(PACKAGES)
 
 test-repo:
 	$(PYTHON) -m unittest discover -s tests/repo

@@ -183,15 +183,6 @@ describe('installed', () => {
     use(at);
   });
 
-  test('installs from its tarballs without a registry', () => {
-    const at = path.join(folder, 'fresh');
-    fs.mkdirSync(at);
-    fs.writeFileSync(path.join(at, 'package.json'), '{ "private": true }');
-    const tarballs = ['tidegate', native].map((one) => path.join(folder, 'packed', `${one}-${version}.tgz`));
-    run('npm', ['install', '--offline', '--no-audit', '--no-fund', ...tarballs], { cwd: at });
-    use(at);
-  });
-
   test('a missing platform package is named, with the remedy and the reason', () => {
     const { name, code, message, cause } = failure(project('bare', 'tidegate'));
     assert.deepEqual([name, code], ['TidegateError', 'ERR_TIDEGATE_NATIVE']);

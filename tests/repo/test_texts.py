@@ -9,6 +9,10 @@ CODE = (".rs", ".py", ".pyi", ".ts", ".js", ".mjs", ".cjs", ".java", ".c", ".h",
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b|\b(todo|unimplemented)!\(|NotImplementedError")
 NOT_RUN = re.compile(r"#\[ignore|mark\.(skip|xfail)|unittest\.skip|\b(it|test|describe)\.(skip|todo)\b|@Disabled")
 HOME = re.compile(r"(?<![\w.$}])/(root|home|Users|work)/")
+# Which one is asked is for each user's own settings to say.
+REGISTRY = re.compile(
+    r"https?://[\w.-]*(registry|npmjs|pypi|pythonhosted|repo1?\.maven|crates\.io)|index-url|<mirrorOf>"
+)
 FOLDERS = ("core", "ffi", "include", "python", "node", "java", "demo", "bench", "docs", "tests")
 
 
@@ -33,8 +37,11 @@ class Texts(unittest.TestCase):
     def test_no_path_of_one_machine_is_named(self):
         self.assertEqual(places(HOME), [])
 
-    def test_the_npm_lock_file_names_no_registry(self):
+    def test_no_lock_file_says_where_a_package_was_downloaded(self):
         self.assertEqual(places(re.compile(r'"resolved"\s*:\s*"https?:'), ("package-lock.json",)), [])
+
+    def test_no_registry_of_packages_is_named(self):
+        self.assertEqual(places(REGISTRY), [])
 
     def test_lines_end_in_one_newline_without_trailing_space(self):
         broken = [

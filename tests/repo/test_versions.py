@@ -32,12 +32,26 @@ class Versions(unittest.TestCase):
         self.assertIsNone(re.search(r"^version\b", project, re.MULTILINE))
 
     def test_the_npm_package_agrees(self):
-        self.assertEqual(json.loads(text("node/package.json"))["version"], workspace_version())
-        self.assertEqual(json.loads(text("node/package-lock.json"))["version"], workspace_version())
+        lock = json.loads(text("node/package-lock.json"))
+        told = [json.loads(text("node/package.json"))["version"], lock["version"], lock["packages"][""]["version"]]
+        self.assertEqual(told, [workspace_version()] * 3)
 
-    def test_the_maven_artifact_agrees(self):
-        version = ElementTree.fromstring(text("java/pom.xml")).find("version", POM)
-        self.assertEqual(version.text, workspace_version())
+    def test_the_packages_of_platforms_take_their_version_from_the_npm_package(self):
+        self.assertNotIn("optionalDependencies", json.loads(text("node/package.json")))
+        self.assertNotRegex(text("node/scripts/pack.mjs"), r"\b\d+\.\d+\.\d+\b")
+
+    def test_each_maven_artifact_agrees(self):
+        poms = [name for name in output("git", "ls-files", "java").splitlines() if name.endswith("pom.xml")]
+        self.assertIn("java/pom.xml", poms)
+        for name in poms:
+            with self.subTest(pom=name):
+                pom = ElementTree.fromstring(text(name))
+                versions = {found.text for place in ("version", "parent/version") for found in pom.findall(place, POM)}
+                self.assertEqual(versions, {workspace_version()})
+
+    def test_what_users_are_told_to_depend_on_is_this_version(self):
+        told = re.findall(r"<artifactId>tidegate</artifactId>\s*<version>(.*?)</version>", text("java/README.md"))
+        self.assertEqual(told, [workspace_version()])
 
     def test_the_changelog_knows_the_version_or_what_is_unreleased(self):
         headings = re.findall(r"^## \[([^\]]+)\]", text("CHANGELOG.md"), re.MULTILINE)
