@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Waker;
 use std::thread;
 use std::time::Duration;
-use tidegate::gate::{Begun, Mode, Progress, Rule};
+use tidegate::gate::{Begun, Mode, Pattern, Progress, Rule};
 use tidegate::{Gate, ManualClock, Status};
 
 const THREADS: u64 = 4;
@@ -146,4 +146,22 @@ fn who_waits_for_a_rule_that_is_changed_away_gets_what_it_waits_for_or_its_time_
         assert_eq!((refusal.rule.as_str(), refusal.status), ("a", Status::TimedOut));
         drop(entry);
     }
+}
+
+#[test]
+fn who_comes_to_the_next_rule_when_its_time_is_over_timed_out() {
+    let rule = |name| Rule::new(name).concurrency(1).timeout(Duration::from_secs(9));
+    let clock = ManualClock::new();
+    let b = rule("b").matching("path", Pattern::prefix("/"));
+    let gate = Gate::with_clock([rule("a").matching("client", Pattern::exact("ann")), b], clock.clone()).unwrap();
+    let first = gate.enter(&[("client", "ann")]).unwrap();
+    let _second = gate.enter(&[("path", "/")]).unwrap();
+    let request = [("client", "ann"), ("path", "/")];
+    let Begun::Waits(mut late) = gate.begin(&request, 1, Duration::from_secs(1)).unwrap() else { panic!("no wait") };
+    assert!(matches!(late.poll(Waker::noop()), Progress::Pending { .. }));
+    drop(first);
+    clock.advance(Duration::from_secs(1));
+    let Progress::Refused(refusal) = late.poll(Waker::noop()) else { panic!("not refused") };
+    assert_eq!((refusal.rule.as_str(), refusal.status), ("b", Status::TimedOut));
+    assert!(gate.enter(&[("client", "ann")]).is_ok());
 }
