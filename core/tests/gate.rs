@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 use tidegate::gate::{EnterError, Entry, Format, GateEvent, Mode, Pattern, Refusal, Rule, Rules};
-use tidegate::{Gate, ManualClock, NEVER_NS, Status};
+use tidegate::{Gate, ManualClock, NEVER_NS, Status, WhenFull};
 
 fn refused(result: Result<Entry, EnterError>) -> Refusal {
     match result {
@@ -218,6 +218,15 @@ fn a_rule_that_is_removed_lets_its_entries_finish_and_one_that_comes_counts_at_o
     let reloaded = gate.set_rules([prefix("b", "/").quota("1/h")]).unwrap();
     assert_eq!(reloaded.restarted, ["b"]);
     assert!(gate.enter(&path("/")).is_ok());
+}
+
+#[test]
+fn a_default_that_is_written_out_is_no_change_of_the_table() {
+    let rule = || Rule::new("a").key(["client"]).quota("1/h");
+    let (gate, _clock) = gate(rule());
+    assert!(gate.enter(&[("client", "ann")]).is_ok());
+    assert_eq!(gate.set_rules(rule().max_keys(100_000).when_full(WhenFull::Evict)).unwrap().changed, ["a"]);
+    assert!(gate.enter(&[("client", "ann")]).is_err());
 }
 
 #[test]

@@ -5,10 +5,10 @@ use super::fault::{Fault, Faults};
 use super::limiter::Limiter;
 use super::rule::{Rule, Rules};
 use super::rule_set::{Kept, Placed, RuleSet};
-use crate::Error;
 use crate::clock::Clock;
 use crate::stats::Counters;
 use crate::wait::MAX_WAITERS;
+use crate::{DEFAULT_MAX_KEYS, Error};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -96,10 +96,11 @@ fn keep(checked: Checked, fresh: Limiter, before: Option<&Placed>, reloaded: &mu
 /// Whether the limiter of a rule can be changed to what another says. That the quotas are of the same kinds is seen when they are
 /// [changed](change).
 fn is_same_kind(old: &Rule, new: &Rule) -> bool {
+    let max_keys = |rule: &Rule| rule.max_keys.unwrap_or(DEFAULT_MAX_KEYS);
     old.concurrency.is_some() == new.concurrency.is_some()
         && old.key == new.key
-        && old.max_keys == new.max_keys
-        && old.when_full == new.when_full
+        && max_keys(old) == max_keys(new)
+        && old.when_full.unwrap_or_default() == new.when_full.unwrap_or_default()
 }
 
 /// Changes the limiter of a rule as far as needed; what is used stays used. An error changes nothing.
