@@ -170,6 +170,19 @@ class Maven(unittest.TestCase):
                     self.assertEqual(self.java(home, *on_class_path, f"sample.{program}"), said)
                     self.assertEqual(self.java(home, *on_module_path, f"sample/sample.{program}"), said)
 
+    def test_the_gate_of_servlets_is_a_named_module_without_its_frameworks(self):
+        modules = ["-pl", ".,servlet"]  # the others want whole frameworks to be compiled
+        self.maven("install", *modules, "-DskipTests", "-Dspotless.check.skip", pom=ROOT / "java/frameworks/pom.xml")
+        name = f"tidegate-servlet-{VERSION}"
+        jar = self.installed.parents[1] / f"tidegate-servlet/{VERSION}/{name}.jar"
+        with zipfile.ZipFile(jar) as archive:
+            names = set(archive.namelist())
+        folders = {Path(name).parent.as_posix() for name in names if name.endswith(".class")}
+        self.assertEqual(folders, {"io/github/tidegate/servlet"})
+        self.assertLessEqual({f"META-INF/{name}" for name in LICENCES}, names)
+        told = run("jar", "--describe-module", "--file", jar, cwd=self.fresh)
+        self.assertIn("io.github.tidegate.servlet@", told)
+
     def sample(self, name):
         """A project with the README's example, in a module of its own."""
         sources = self.fresh / name / "src/main/java"
