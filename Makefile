@@ -224,7 +224,9 @@ DRIVER_java   := java -cp java/target/classes:java/target/test-classes io.github
 # The vectors of the gate, and whose driver answers them.
 GATE_DRIVER_rust   := target/release/examples/gate_conformance
 GATE_DRIVER_python := $(VENV)/bin/python python/tests/gate_driver.py
-GATE := rust python
+GATE_DRIVER_node   := node node/test/gate-driver.cjs
+GATE_DRIVER_java   := java -cp java/target/classes:java/target/test-classes io.github.tidegate.GateDriver
+GATE := rust python node java
 test-conformance: $(if $(call has,rust),examples) $(BUILD_STAGES)
 	$(PYTHON) -m unittest discover -s tests/conformance
 	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))')
