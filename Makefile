@@ -16,6 +16,7 @@ CXX     ?= c++
 PREFIX  ?= /usr/local
 QUICK   ?=
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+MSRV    := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 # One target folder and one interpreter for every cargo call: another PYO3_PYTHON would compile pyo3 again.
 VENV := .venv
@@ -30,12 +31,13 @@ MVN := mvn --batch-mode --no-transfer-progress -Dstyle.color=never -Dmaven.repo.
 STAGES := MAKE="$(MAKE)" scripts/stages.sh
 
 BUILD_STAGES := build-native $(addprefix build-,$(call has,python node java))
-PACKAGES := $(if $(call has,python),test_pip) $(if $(call has,node),test_npm) $(if $(call has,java),test_maven)
+PACKAGES := $(if $(call has,rust),test_rust) $(if $(call has,c cpp),test_c) $(if $(call has,python),test_pip) $(if $(call has,node),test_npm)
+PACKAGES += $(if $(call has,java),test_maven)
 TEST_STAGES := $(call has,rust) $(if $(call has,c cpp),c) $(call has,python node java) conformance readme $(if $(call has,python),scenarios) $(if $(PACKAGES),packaging) repo
 
 # ---------------------------------------------------------------------------------------------------- what to type
 
-.PHONY: help build demo test release-check bench pictures fmt lint header schema install uninstall clean
+.PHONY: help build demo test release-check bench pictures fmt lint header schema public-api msrv install uninstall clean
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 	@echo
@@ -86,8 +88,16 @@ header: ## write include/tidegate.h anew from the Rust sources
 schema: ## write docs/rules.schema.json anew from the Rust sources
 	UPDATE_SCHEMA=1 cargo test -p tidegate --test gate_schema
 
+public-api: ## write core/public-api.txt anew from the pages of `cargo doc`
+	rm -rf target/doc/tidegate
+	cargo doc --no-deps -p tidegate
+	$(PYTHON) scripts/public_api.py target/doc/tidegate > core/public-api.txt
+
+msrv: ## check that the oldest Rust that is promised builds the crate and the C library (rustup gets it)
+	cargo +$(MSRV).0 check --locked -p tidegate -p tidegate-ffi --target-dir target/msrv
+
 install: override LANGS := c
-install: build-native ## install the C library, its headers and its pkg-config file under PREFIX (DESTDIR is honoured)
+install: build-native ## install the C library, its headers and its packages for pkg-config and CMake under PREFIX (DESTDIR is honoured)
 	@scripts/install.sh install "$(PREFIX)" "$(DESTDIR)" "$(VERSION)"
 
 uninstall: ## remove what `make install` with the same PREFIX and DESTDIR installed
@@ -108,6 +118,13 @@ $(VENV)/.ready: python/requirements-dev.txt
 build/pictures/.ready: docs/pictures/requirements.txt $(VENV)/.ready
 	rm -rf $(@D)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --target $(@D) -r $<
+	@touch $@
+
+# What a machine may lack is had from pip, and looked for after its own.
+build/packaging/tools/.ready: tests/packaging/requirements.txt
+	@mkdir -p $(@D)
+	{ command -v cmake && command -v pkg-config; } > /dev/null || \
+		{ $(PYTHON) -m venv $(@D) && $(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<; }
 	@touch $@
 
 node/node_modules/.ready: node/package.json node/package-lock.json
@@ -241,8 +258,8 @@ test-scenarios: build-python $(if $(call has,node),build-node)
 		$(if $(call has,node),,--ignore tests/scenarios/test_url_rules_node.py)
 
 # Each installed into a fresh folder, from what was built before.
-test-packaging: $(BUILD_STAGES)
-	cd tests/packaging && $(PYTHON) -m unittest $(PACKAGES)
+test-packaging: $(BUILD_STAGES) $(if $(call has,c cpp),build/packaging/tools/.ready)
+	cd tests/packaging && PATH="$$PATH:$(CURDIR)/build/packaging/tools/bin" $(PYTHON) -m unittest $(PACKAGES)
 
 test-repo:
 	$(PYTHON) -m unittest discover -s tests/repo

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the C library, its headers, its pkg-config file and the licences, or removes them again.
+# Installs the C library, its headers, its packages for pkg-config and CMake and the licences, or removes them again.
 # usage: install.sh install PREFIX DESTDIR VERSION     DESTDIR is put before every path, and may be empty
 #        install.sh uninstall PREFIX DESTDIR
 set -euo pipefail
@@ -20,6 +20,8 @@ files=(
     include/tidegate.h
     include/tidegate.hpp
     include/tidegate_gate.hpp
+    lib/cmake/tidegate/tidegate-config-version.cmake
+    lib/cmake/tidegate/tidegate-config.cmake
     lib/libtidegate.a
     lib/libtidegate.so
     lib/libtidegate.so.1
@@ -32,24 +34,31 @@ if [ "$mode" = uninstall ]; then
     for file in "${files[@]}"; do
         rm -f "$root/$file"
     done
-    # The one folder that is ours alone.
-    [ ! -d "$root/share/doc/tidegate" ] || rmdir "$root/share/doc/tidegate"
+    # The folders that are ours alone.
+    for folder in "$root/lib/cmake/tidegate" "$root/share/doc/tidegate"; do
+        [ ! -d "$folder" ] || rmdir "$folder"
+    done
     echo "tidegate is removed from $root"
     exit
 fi
 
-install -d "$root/include" "$root/lib/pkgconfig" "$root/share/doc/tidegate"
+install -d "$root/include" "$root/lib/pkgconfig" "$root/lib/cmake/tidegate" "$root/share/doc/tidegate"
 install -m 644 include/tidegate.h include/tidegate{,_gate}.hpp "$root/include"
 install -m 755 build/lib/libtidegate.so.1 "$root/lib"
 ln -sf libtidegate.so.1 "$root/lib/libtidegate.so"
 install -m 644 build/lib/libtidegate.a "$root/lib"
-# `&`, `|` and `\` mean something to sed.
-sed -e "s|@PREFIX@|$(sed 's/[&|\\]/\\&/g' <<< "$prefix")|" -e "s|@VERSION@|$4|" scripts/tidegate.pc.in \
-    > "$root/lib/pkgconfig/tidegate.pc"
-chmod 644 "$root/lib/pkgconfig/tidegate.pc"
+install -m 644 scripts/install/tidegate-config.cmake "$root/lib/cmake/tidegate"
+# write_versioned NAME FOLDER: a template of scripts/install, with the version filled in.
+write_versioned() {
+    sed "s|@VERSION@|$version|" "scripts/install/$1.in" > "$root/$2/$1"
+    chmod 644 "$root/$2/$1"
+}
+version=$4
+write_versioned tidegate.pc lib/pkgconfig
+write_versioned tidegate-config-version.cmake lib/cmake/tidegate
 install -m 644 LICENSE-APACHE LICENSE-MIT "$root/share/doc/tidegate"
 
-echo "tidegate $4 is installed in $root:"
+echo "tidegate $version is installed in $root:"
 printf '    %s\n' "${files[@]}"
 
 # Whether the loader's cache is made of the folder, among others. ldconfig is not on every user's PATH.

@@ -67,3 +67,7 @@ pub const NEVER_NS: u64 = u64::MAX;
 
 /// For how many keys that count at once there is room unless asked otherwise.
 const DEFAULT_MAX_KEYS: u64 = 100_000;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
