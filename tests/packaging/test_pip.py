@@ -85,7 +85,7 @@ class SourceDistribution(unittest.TestCase):
         built = folder(type(self))
         pip = [TOOLS / "python", "-m", "pip", "wheel", "--no-index", "--no-build-isolation", "--wheel-dir", built]
         path = os.pathsep.join([str(TOOLS), os.environ["PATH"]])
-        # Nothing is looked up: the lock file that it brings along says what to compile. Nor is anything optimized, which
+        # Nothing is looked up: the lock file that it brings along says what to compile. Nothing is optimized, which
         # takes long. A target folder of its own: cargo takes crates at the same place of two workspaces for the same.
         settings = {"CARGO_NET_OFFLINE": "true", "MATURIN_PEP517_ARGS": "--profile dev"}
         run(*pip, self.unpacked(), cwd=built, PATH=path, CARGO_TARGET_DIR=str(ROOT / "target/sdist"), **settings)
