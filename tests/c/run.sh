@@ -187,6 +187,7 @@ if has c; then
     compile_c test_rate_limiter_static "$tests/test_rate_limiter.c" "$build/lib/libtidegate.a" -lm -ldl
     programs+=(client_v1 test_rate_limiter_static)
     compile_c conformance_c -O2 "$tests/conformance.c" "${link[@]}"
+    compile_c gate_conformance_c -O2 "$tests/gate_conformance.c" "${link[@]}"
     compile_c leak "$tests/leak.c" "${link[@]}"
 fi
 if has cpp; then
@@ -207,6 +208,7 @@ if has cpp; then
         test_keyed_waiting_cpp17 test_keyed_waiting_cpp20 test_gate_cpp17 test_gate_cpp20
         test_waiting_cpp17_threads test_waiting_cpp20_threads test_cpp_panic)
     compile_cpp conformance_cpp 17 -O2 "$tests/conformance.cpp" "${link[@]}"
+    compile_cpp gate_conformance_cpp 17 -O2 "$tests/gate_conformance.cpp" "${link[@]}"
 fi
 
 for program in "${programs[@]}"; do
