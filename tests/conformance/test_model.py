@@ -190,7 +190,8 @@ class ResolutionTest(unittest.TestCase):
 
     def test_no_committed_script_hangs_on_less_than_a_tick(self):
         for vector in sorted(VECTORS.rglob("*.txt")):
-            if GOLDEN in vector.parents:
+            # The gate's have no model.
+            if GOLDEN in vector.parents or VECTORS / "gate" in vector.parents:
                 continue
             for number, line in enumerate(vector.read_text(encoding="utf-8").splitlines(), start=1):
                 if line.startswith("script "):
