@@ -65,11 +65,12 @@ bench: build ## measure against the peers of each language, side by side
 	$(PYTHON) bench/run.py
 
 # Until it is interrupted.
+PORT := 8000
 .PHONY: serve-python serve-node
-serve-python: build-python
-	$(VENV)/bin/python python/examples/server.py 8000 $(RULES)
-serve-node: build-node
-	cd node && node examples/server.mjs 8000 $(abspath $(RULES))
+serve-python: build-python ## an example server in Python behind the file RULES, on PORT (8000)
+	$(VENV)/bin/python python/examples/server.py $(PORT) $(RULES)
+serve-node: build-node ## the same in Node
+	cd node && node examples/server.mjs $(PORT) $(abspath $(RULES))
 
 pictures: build-python build/pictures/.ready ## measure and draw the pictures of docs/ anew
 	PYTHONPATH=build/pictures $(VENV)/bin/python docs/pictures/keyed.py

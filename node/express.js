@@ -1,7 +1,7 @@
 'use strict';
 
 const { refuse, setHeaders } = require('./lib/response.js');
-const { Door, Visit } = require('./lib/web.js');
+const { Door, Visit, pathOf } = require('./lib/web.js');
 
 function gateMiddleware(gate, options = {}) {
   const door = new Door(gate, options);
@@ -14,6 +14,13 @@ class ExpressVisit extends Visit {
   constructor(request, response, next) {
     super(request, response, request, request.originalUrl ?? request.url);
     this.next = next;
+  }
+
+  /** Unless told to be strict, the router takes a path with a slash behind it for the same. */
+  path() {
+    const path = pathOf(this.url);
+    const isLoose = path.length > 1 && path.endsWith('/') && !this.request.app?.enabled('strict routing');
+    return isLoose ? path.slice(0, -1) : path;
   }
 
   go(headers) {

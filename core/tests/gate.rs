@@ -345,6 +345,10 @@ fn headers_and_the_body_of_a_refusal_are_as_the_standards_have_them() {
     assert_eq!(headers.retry_after_s, None);
     let (other, _clock) = self::gate(prefix("two", "/").quota("10/min").quota("100/h"));
     assert_eq!(other.enter(&path("/")).unwrap().headers().limit, "\"two/1\";r=9;t=6");
+    let shadow = prefix("shadow", "/").quota("1/h").mode(Mode::Shadow);
+    let (other, _clock) = self::gate([prefix("burst", "/").quota("20/s burst 30"), shadow]);
+    let headers = other.enter(&path("/")).unwrap().headers();
+    assert_eq!((&*headers.policy, &*headers.limit), ("\"burst\";q=20;w=1", "\"burst\";r=20;t=1"));
     clock.advance_ns(1);
     let refusal = refused(gate.enter(&path("/")));
     let headers = refusal.headers();

@@ -16,6 +16,7 @@ gate.on('reloaded', (reloaded) => console.log(`reloaded: ${JSON.stringify(reload
 gate.on('reloadFailed', (error) => console.log(error.message));
 
 const app = express();
+app.set('case sensitive routing', true);
 app.use(gateMiddleware(gate));
 
 app.get('/search/:what', (request, response) => {
@@ -27,6 +28,7 @@ app.get('/reports/:number', async (request, response) => {
   response.json({ report: Number(request.params.number) });
 });
 
-const server = app.listen(Number(port), '127.0.0.1', () => {
+const server = app.listen(Number(port), '127.0.0.1', (error) => {
+  if (error) throw error;
   console.log(`listening on http://127.0.0.1:${server.address().port}`);
 });

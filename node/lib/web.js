@@ -56,8 +56,9 @@ class Door {
     return visit.go(entered.applies ? entered.headers(this.#headers) : NO_HEADERS);
   }
 
-  #request({ request, asked, url }) {
-    const attributes = { method: request.method, path: pathOf(url), client: this.#client(request) };
+  #request(visit) {
+    const { request, asked } = visit;
+    const attributes = { method: request.method, path: visit.path(), client: this.#client(request) };
     return this.#attributes === undefined ? attributes : { ...attributes, ...this.#attributes(asked) };
   }
 
@@ -88,6 +89,11 @@ class Visit {
     this.response = response;
     this.asked = asked;
     this.url = url;
+  }
+
+  /** As the framework looks it up. */
+  path() {
+    return pathOf(this.url);
   }
 
   addEventListener(_, listener) {

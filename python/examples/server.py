@@ -41,4 +41,5 @@ def tell(event: tidegate.GateEvent) -> None:
 
 if __name__ == "__main__":
     gate.listen(tell)
+    print(f"listening on http://127.0.0.1:{port}, behind {rules}", flush=True)
     uvicorn.run(app, port=int(port), log_level="warning")

@@ -81,16 +81,17 @@ impl Entry {
         self.held.iter().map(|hold| self.set.rule(hold.rule).rule.name.as_str())
     }
 
-    /// How the quotas stood when the request was admitted, for each rule that has some.
+    /// How the quotas stood when the request was admitted, for each rule in force that has some: what is in shadow is nobody else's
+    /// business.
     pub fn figures(&self) -> impl Iterator<Item = Figures<'_>> {
         self.held.iter().filter_map(|hold| match hold.taken {
-            Taken::Tokens { quota, remaining, reset_after_ns, .. } => {
+            Taken::Tokens { quota, remaining, reset_after_ns, .. } if hold.rule < self.set.first_shadow => {
                 let placed = self.set.rule(hold.rule);
                 let quota_index = quota as usize;
                 let rule = placed.rule.name.as_str();
                 Some(Figures { rule, quotas: &placed.quotas, quota_index, remaining, reset_after_ns })
             }
-            Taken::Permits(_) | Taken::KeyedPermits(_) | Taken::Waited(_) => None,
+            _ => None,
         })
     }
 

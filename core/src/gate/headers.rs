@@ -87,7 +87,8 @@ impl RateLimitHeaders {
             }
         }
         begin_item(&mut self.limit, rule, (!is_one).then_some(named));
-        push(&mut self.limit, ";r=", remaining);
+        // A burst over the limit is more than the policy tells of.
+        push(&mut self.limit, ";r=", remaining.min(quotas[named].limit()));
         if let Some(reset_ns) = reset_ns {
             // Of several quotas, the one that is named may be full long before all are.
             let reset_ns = reset_ns.min(full_after_ns(&quotas[named], remaining));

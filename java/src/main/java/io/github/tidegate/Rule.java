@@ -13,8 +13,8 @@ import java.util.stream.Collectors;
  *
  * <pre>{@code
  * Gate gate = Gate.of(
- *         Rule.of("search").match("path", Match.prefix("/search")).key("client").quota("100/min burst 20"),
- *         Rule.of("downloads").match("path", Match.glob("/files/**")).concurrency(4).timeout(Duration.ofMillis(50)));
+ *         Rule.of("search").match("path", Rule.Match.prefix("/search")).key("client").quota("100/min burst 20"),
+ *         Rule.of("downloads").match("path", Rule.Match.glob("/files/**")).concurrency(4).timeout(Duration.ofMillis(50)));
  * }</pre>
  */
 public final class Rule {
