@@ -36,17 +36,25 @@ def is_up(port):
     return False
 
 
+def save(path, text):
+    """At once, as editors do: who writes in steps may see a step that is wrong told."""
+    whole = path.with_suffix(".new")
+    whole.write_text(text)
+    whole.replace(path)
+
+
 def test_rules_that_are_edited_count_from_then_on_and_wrong_ones_are_told(server):
     folder, port, process = server
     rules = folder / "rules.toml"
+    assert "listening" in process.stdout.readline()
     assert [get(port, "/search/cats").status for _ in range(6)] == [200] * 5 + [429]
-    rules.write_text(rules.read_text().replace('"5/min"', '"7/min"'))
+    save(rules, rules.read_text().replace('"5/min"', '"7/min"'))
     assert "changed=('search',)" in process.stdout.readline()
     assert [get(port, "/search/cats").status for _ in range(3)] == [200] * 2 + [429]
-    rules.write_text(rules.read_text().replace('"7/min"', '"7/fortnight"'))
+    save(rules, rules.read_text().replace('"7/min"', '"7/fortnight"'))
     told = process.stdout.readline()
     assert "rules.toml:7: rule search: quota: got " in told
     assert get(port, "/search/cats").status == 429
-    rules.write_text("rules = []")
+    save(rules, "rules = []")
     assert "removed=('search', 'reports')" in process.stdout.readline()
     assert get(port, "/search/cats").status == 200
