@@ -264,6 +264,26 @@ test('a middleware inside a router of Express sees the whole path', async (t) =>
   assert.equal((await response.json()).key, '/api/users');
 });
 
+for (const [routing, path] of [
+  [false, '/slow'],
+  [true, '/slow/'],
+]) {
+  test(`Express with strict routing ${routing ? 'on' : 'off'} has the gate see what its router looks up`, async (t) => {
+    const app = express();
+    app.set('strict routing', routing);
+    const gate = new Gate({ show_keys: true, rules: [{ name: 'all', key: 'path', concurrency: 0 }] });
+    app.use(gateMiddleware(gate));
+    const server = app.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const response = await fetch(`http://127.0.0.1:${server.address().port}/slow/?a=b`);
+    assert.equal((await response.json()).key, path);
+  });
+}
+
 test('a handler that fails at once releases its permit and fails as it would', () => {
   const gate = new Gate([{ name: 'all', concurrency: 1 }]);
   const fails = gateHandler(gate, () => {
