@@ -62,11 +62,10 @@ impl<'a> Asked<'a> {
         Ok(())
     }
 
-    /// Gives back what was taken last, down to the first `keep`.
-    pub(super) fn give_back(&self, held: &mut Held, keep: usize) {
+    /// Gives back all that was taken, the last first.
+    pub(super) fn give_back(&self, held: &mut Held) {
         let mut joined = SmallVec::new();
-        while held.len() > keep {
-            let Some(Hold { rule, taken }) = held.pop() else { return };
+        while let Some(Hold { rule, taken }) = held.pop() {
             let placed = self.set.rule(rule);
             placed.limiter.give_back(placed.key(self.values, &mut joined), &taken, true);
         }

@@ -241,7 +241,7 @@ impl Entering {
     }
 
     fn refuse_asked(&mut self, asked: Asked<'_>, place: u32, status: Status) -> Progress {
-        asked.give_back(&mut self.held, 0);
+        asked.give_back(&mut self.held);
         let mut refusal = asked.refused(&self.found, place, status);
         refusal.elapsed = self.elapsed();
         refusal.timeout = self.timeout;
@@ -277,7 +277,7 @@ impl Drop for Entering {
                 _ => wait.limiter.cancel(wait.ticket),
             }
         }
-        self.with_asked(|this, asked| asked.give_back(&mut this.held, 0));
+        self.with_asked(|this, asked| asked.give_back(&mut this.held));
     }
 }
 
