@@ -172,6 +172,8 @@ pub(crate) struct Padded<T>(pub(crate) T);
 pub(crate) enum Pause {
     /// The clock was read, the state not yet.
     ClockRead,
+    /// A key wasn't in the table of all.
+    NotInTable,
     /// One quota was charged.
     Charged,
     /// One quota was reset.

@@ -165,13 +165,22 @@ impl<A: Packed> Cell<A> {
     }
 
     /// With a new reading of the clock: the first may have been overtaken by who charged meanwhile, and then what is refused
-    /// as of that time may be admitted as of this.
+    /// as of that time may be admitted as of this; which may be overtaken in turn, by others that get on.
     #[cold]
     #[inline(never)]
     fn try_charge_again(&self, clock: &Clock, cost: u64) -> Option<Status> {
-        back_off();
-        let step = self.step(clock.now_ns(), cost, true, By::Comer);
-        (!step.behind_waiters).then_some(step.status)
+        loop {
+            back_off();
+            let now = clock.now_ns();
+            pause(Pause::ClockRead);
+            let step = self.step(now, cost, true, By::Comer);
+            if step.behind_waiters {
+                return None;
+            }
+            if step.status == Status::Allowed || !step.was_overtaken(now, cost, clock) {
+                return Some(step.status);
+            }
+        }
     }
 
     pub(crate) fn charge(&self, now: u64, cost: u64) -> (Judgement, Undo) {

@@ -39,8 +39,9 @@ impl Joint {
 
     /// What the clock says by now, if what was refused as of `now` is due by then: it was read before another's charge that was met.
     pub(super) fn overtaken_by(&self, now: u64, clock: &Clock) -> Option<u64> {
-        let Judgement { status, retry_after_ns, .. } = self.named;
-        if status != Status::Denied || retry_after_ns > OVERTAKEN_NS {
+        let Judgement { status, retry_after_ns, behind_waiters, .. } = self.named;
+        // Behind others it isn't the time that refuses.
+        if status != Status::Denied || behind_waiters || retry_after_ns > OVERTAKEN_NS {
             return None;
         }
         let later = clock.now_ns();

@@ -177,9 +177,18 @@ impl<A: Slotted> KeyedCell<A> {
     #[cold]
     #[inline(never)]
     fn try_charge_again(&self, hash: KeyHash, clock: &Clock, cost: u64) -> Result<Status, Detour> {
-        back_off();
-        let step = self.step(hash, clock.now_ns(), cost, true, By::Comer)?;
-        if step.behind_waiters { Err(Detour::Waiters) } else { Ok(step.status) }
+        loop {
+            back_off();
+            let now = clock.now_ns();
+            pause(Pause::ClockRead);
+            let step = self.step(hash, now, cost, true, By::Comer)?;
+            if step.behind_waiters {
+                return Err(Detour::Waiters);
+            }
+            if step.status == Status::Allowed || !step.was_overtaken(now, cost, clock) {
+                return Ok(step.status);
+            }
+        }
     }
 
     pub(crate) fn charge(&self, hash: KeyHash, now: u64, cost: u64, by: By) -> Result<(Judgement, Undo), Detour> {

@@ -64,6 +64,7 @@ impl KeyedStates {
     #[cold]
     #[inline(never)]
     fn try_charge_elsewhere(&self, hash: KeyHash, now: u64, cost: u64) -> Status {
+        pause(Pause::NotInTable);
         let own = self.own.of(hash);
         let charged = match own.as_deref().map(|own| &*own.states) {
             Some([state]) => state.try_charge(hash, now, &self.clock, cost).ok(),
@@ -71,20 +72,28 @@ impl KeyedStates {
         };
         charged.unwrap_or_else(|| {
             self.forget_parents_waiters();
-            self.decide(hash, now, cost, true, By::Comer).named.status
+            self.decide_in_time(hash, now, cost, true).named.status
         })
     }
 
     /// Charges if `spend`, all admit, and nobody waits.
     pub(super) fn decide_as_comer(&self, hash: KeyHash, now: u64, cost: u64, spend: bool) -> Joint {
         pause(Pause::ClockRead);
-        let mut joint = self.decide(hash, now, cost, spend, By::Comer);
+        let joint = self.decide_in_time(hash, now, cost, spend);
         if joint.named.behind_waiters && self.forget_parents_waiters() {
-            joint = self.decide(hash, now, cost, spend, By::Comer);
+            return self.decide_in_time(hash, now, cost, spend);
         }
-        match joint.overtaken_by(now, &self.clock) {
-            Some(later) => self.decide(hash, later, cost, spend, By::Comer),
-            None => joint,
+        joint
+    }
+
+    /// Again and again, for as long as others charge between its reading of the clock and its steps.
+    fn decide_in_time(&self, hash: KeyHash, mut now: u64, cost: u64, spend: bool) -> Joint {
+        loop {
+            let joint = self.decide(hash, now, cost, spend, By::Comer);
+            match joint.overtaken_by(now, &self.clock) {
+                Some(later) => now = later,
+                None => return joint,
+            }
         }
     }
 

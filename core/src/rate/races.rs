@@ -79,6 +79,50 @@ impl Limiter for KeyedRateLimiter {
     }
 }
 
+/// Who found its key away is suspended; another brings it in at 30 ms, and takes the only token; it is back when the first goes on.
+#[test]
+fn who_is_suspended_after_not_finding_its_key_is_not_refused_what_is_back_by_now() {
+    for quotas in ONE_AT_A_TIME {
+        let clock = ManualClock::new();
+        let limiter = <KeyedRateLimiter as Limiter>::new(quotas, &clock);
+        let other = limiter.clone();
+        at_next(Pause::NotInTable, move || {
+            clock.advance(Duration::from_millis(30));
+            assert!(other.try_acquire("key"));
+            clock.advance(Duration::from_millis(70));
+        });
+        assert!(limiter.try_acquire("key"), "{quotas}");
+    }
+}
+
+/// Who is overtaken is overtaken again when it asks again.
+fn overtaken_twice<L: Limiter>(quotas: &str, ask: impl Fn(&L) -> bool) -> bool {
+    let clock = ManualClock::new();
+    let limiter = L::new(quotas, &clock);
+    limiter.take(1);
+    clock.advance(Duration::from_millis(200));
+    let take_between = |limiter: &Arc<L>, clock: &ManualClock| {
+        clock.advance(Duration::from_millis(30));
+        assert!(limiter.try_acquire());
+        clock.advance(Duration::from_millis(70));
+    };
+    let other = limiter.clone();
+    at_next(Pause::ClockRead, move || {
+        take_between(&other, &clock);
+        at_next(Pause::ClockRead, move || take_between(&other, &clock));
+    });
+    ask(&limiter)
+}
+
+#[test]
+fn who_is_overtaken_twice_is_not_refused_what_is_back_by_now() {
+    for quotas in ONE_AT_A_TIME {
+        assert!(overtaken_twice(quotas, RateLimiter::try_acquire), "{quotas}");
+        assert!(overtaken_twice(quotas, |limiter: &RateLimiter| limiter.decide().allowed()), "{quotas}");
+        assert!(overtaken_twice(quotas, |limiter: &KeyedRateLimiter| limiter.try_acquire("key")), "with keys {quotas}");
+    }
+}
+
 /// Who read the clock at 0 is suspended; another takes the only token at 30 ms; it is back when the first goes on.
 fn overtaken<L: Limiter>(quotas: &str, ask: impl Fn(&L) -> bool) -> bool {
     let clock = ManualClock::new();

@@ -128,10 +128,15 @@ impl Shared {
             (States::Several(states), true) => self.charge_all(states, now, cost),
             (States::Several(states), false) => peek_all(states, now, cost),
         };
-        let now = self.clock.now_ns();
-        pause(Pause::ClockRead);
-        let joint: Joint = ask(now);
-        joint.overtaken_by(now, &self.clock).map_or(joint, ask)
+        let mut now = self.clock.now_ns();
+        loop {
+            pause(Pause::ClockRead);
+            let joint: Joint = ask(now);
+            match joint.overtaken_by(now, &self.clock) {
+                Some(later) => now = later,
+                None => return joint,
+            }
+        }
     }
 
     /// For the head of the queue, as of `at`.
