@@ -74,6 +74,7 @@ serve-node: build-node ## the same in Node
 
 pictures: build-python build/pictures/.ready ## measure and draw the pictures of docs/ anew
 	PYTHONPATH=build/pictures $(VENV)/bin/python docs/pictures/keyed.py
+	PYTHONPATH=build/pictures $(VENV)/bin/python docs/pictures/admitted.py
 
 fmt: $(VENV)/.ready ## format all sources
 	cargo fmt --all

@@ -3,14 +3,13 @@
 `make pictures` calls it.
 """
 
-import io
 import pathlib
 import re
 
 import cachetools
-import matplotlib
 import tidegate
 from matplotlib import pyplot
+from svg import COLOURS, GRID, save
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 PICTURE = FOLDER / "flood.svg"
@@ -29,10 +28,6 @@ FLOODS = (0, 0.5, 1, 1.5, 2, 2.25, 2.5, 2.75, 3, 3.5, 4, 5, 6, 8, 10)
 LOADS = (0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0, 2.5)
 LOAD_KEYS = 20_000
 LOAD_RUNS = 10
-
-# Half dark, so that they can be read on a light page and on a dark one.
-INK, GRID = "#6e7781", "#8b949e55"
-COLOURS = {"tidegate, evict": "#2f81f7", "tidegate, deny_new": "#2da44e", "LRU of limiters": "#d9662b"}
 
 
 class LruOfLimiters:
@@ -58,6 +53,7 @@ SUBJECTS = {
     "tidegate, deny_new": keyed("deny_new"),
     "LRU of limiters": LruOfLimiters,
 }
+LINES = dict(zip(SUBJECTS, ("line", "good", "bad"), strict=True))
 
 
 def refused_share(subject, flood, cost):
@@ -77,10 +73,6 @@ def refused_share(subject, flood, cost):
 
 def draw():
     """Draws the victims' refused share against the size of the flood; one call a flood key, and its whole burst."""
-    # Text stays text, in the reader's font; and the same figures give the same file.
-    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "tidegate", "font.family": "sans-serif"})
-    matplotlib.rcParams.update(dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor"), INK))
-    matplotlib.rcParams.update(dict.fromkeys(("xtick.color", "ytick.color"), INK))
     figure, panels = pyplot.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
     titles = {"each flood key calls once": 1, "each flood key spends its whole burst": BURST}
     for panel, (title, cost) in zip(panels, titles.items(), strict=True):
@@ -88,7 +80,7 @@ def draw():
             shares = [refused_share(subject, int(flood * MAX_KEYS), cost) * 100 for flood in FLOODS]
             print(f"{title}; {subject}: {dict(zip(FLOODS, shares, strict=True))}")
             alpha = 0.45 if width == 6 else 1
-            panel.plot(FLOODS, shares, color=COLOURS[subject], label=subject, linewidth=width, alpha=alpha)
+            panel.plot(FLOODS, shares, color=COLOURS[LINES[subject]], label=subject, linewidth=width, alpha=alpha)
         panel.set_title(title, fontsize=10)
         panel.set_xlabel("fresh keys of the flood, in parts of max_keys")
         panel.grid(color=GRID, linewidth=0.6)
@@ -96,9 +88,7 @@ def draw():
         panel.set_ylim(-3, 105)
     panels[0].set_ylabel("victims' calls refused, in %\n(their budget is spent)")
     panels[0].legend(frameon=False, loc="center right", fontsize=9)
-    drawn = io.StringIO()
-    figure.savefig(drawn, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    PICTURE.write_text(re.sub(r" +$", "", drawn.getvalue(), flags=re.MULTILINE), "utf-8")
+    save(figure, PICTURE)
 
 
 def without_room(load):

@@ -1,4 +1,4 @@
-"""Lines of the shell: make is asked for its targets; what else there may be is named here, with the test that runs it."""
+"""Lines of the shell: make is asked for its targets; what else there may be is named here, with its test."""
 
 import re
 import subprocess
