@@ -37,11 +37,19 @@ tidegate = {{ path = "{ROOT / "core"}" }}
 """
 
 
+def file_name(rules):
+    """As the first line of a rule file says."""
+    named = re.match(r"# (\w+\.toml)\n", rules.code)
+    return named[1] if named else "rules.toml"
+
+
 def make_folders(blocks):
-    """Empty folders for the pages, and above them what `npm install` would bring."""
+    """A folder for each page, with its rule files, and above them what `npm install` would bring."""
     shutil.rmtree(WORK, ignore_errors=True)
     for block in blocks:
         block.folder.mkdir(parents=True, exist_ok=True)
+        if block.tag == "toml":
+            (block.folder / file_name(block)).write_text(block.code)
     modules = WORK / "node_modules"
     modules.mkdir()
     (modules / "tidegate").symlink_to(ROOT / "node")
@@ -68,10 +76,7 @@ def commands(block):
     """Writes the block where a user would, and gives the commands that build and run it."""
     tag, name, folder = block.tag, block.name, block.folder
     if tag == "toml":
-        named = re.match(r"# (\w+\.toml)\n", block.code)
-        path = folder / (named[1] if named else "rules.toml")
-        path.write_text(block.code)
-        return [[f"{ROOT}/.venv/bin/python", "-W", "error", "-c", USE_RULES, path.name]]
+        return [[f"{ROOT}/.venv/bin/python", "-W", "error", "-c", USE_RULES, file_name(block)]]
     if tag == "python":
         (folder / f"{name}.py").write_text(block.code)
         return [[f"{ROOT}/.venv/bin/python", "-W", "error", f"{name}.py"]]

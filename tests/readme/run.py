@@ -96,16 +96,13 @@ def main():
     languages = set(sys.argv[1:] or LANGUAGES.values())
     blocks = [block for page in pages() for block in blocks_of(page, (ROOT / page).read_text(encoding="utf-8"))]
     missing = FIRST_PAGE[1] - {block.tag for block in blocks if block.page == FIRST_PAGE[0]}
-    blocks = [block for block in blocks if LANGUAGES.get(block.tag) in {None, *languages}]
     make_folders(blocks)
-    rules = [block for block in blocks if block.tag == "toml"]  # first, as others open them
+    blocks = [block for block in blocks if LANGUAGES.get(block.tag) in {None, *languages}]
     rust = [block for block in blocks if block.tag == "rust"]
-    others = [block for block in blocks if block.tag not in ("toml", "rust")]
     failed = len(missing)
     with ThreadPoolExecutor(1) as builder:
         built = builder.submit(build_rust, rust)
-        failed += run_all(rules)
-        failed += run_all(others)
+        failed += run_all([block for block in blocks if block.tag != "rust"])
         built.result()
     failed += run_all(rust)
     if missing:
