@@ -97,7 +97,7 @@ def commands(block):
 
 def run(block):
     """What went wrong with one block, or None."""
-    if "8000" in block.code:
+    if re.search(r"\b8000\b", block.code):
         return serving.fault_of(block, commands)
     done = None
     for step in commands(block):

@@ -68,8 +68,6 @@ def pages():
 
 def fault_of(block):
     """What went wrong with one block, or None."""
-    if block.tag == "text":
-        return None
     if block.tag == "sh":
         return shell.fault_of(block.code)
     if block.tag not in LANGUAGES:
@@ -97,7 +95,7 @@ def main():
     blocks = [block for page in pages() for block in blocks_of(page, (ROOT / page).read_text(encoding="utf-8"))]
     missing = FIRST_PAGE[1] - {block.tag for block in blocks if block.page == FIRST_PAGE[0]}
     make_folders(blocks)
-    blocks = [block for block in blocks if LANGUAGES.get(block.tag) in {None, *languages}]
+    blocks = [block for block in blocks if block.tag != "text" and LANGUAGES.get(block.tag) in {None, *languages}]
     rust = [block for block in blocks if block.tag == "rust"]
     failed = len(missing)
     with ThreadPoolExecutor(1) as builder:

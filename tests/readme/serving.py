@@ -1,6 +1,7 @@
 """A block that serves HTTP on port 8000, here on a free one: two clients ask until they are refused."""
 
 import http.client
+import re
 import socket
 import subprocess
 import sys
@@ -16,7 +17,7 @@ def fault_of(block, commands):
     """What went wrong with the server, or None; `commands` writes a block, and says how it is run."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    [*build, serve] = commands(replace(block, code=block.code.replace("8000", str(port))))
+    [*build, serve] = commands(replace(block, code=re.sub(r"\b8000\b", str(port), block.code)))
     for step in build:
         done = subprocess.run(step, cwd=block.folder, capture_output=True, encoding="utf-8", check=False)
         if done.returncode != 0:
