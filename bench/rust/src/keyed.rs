@@ -1,10 +1,10 @@
 //! A budget for each key, beside governor's with String keys.
 
 use crate::PLENTY;
-use crate::peers::{governor_keyed, nonzero};
+use crate::order::Order;
+use crate::peers::{KeyedGovernor, governor_keyed, nonzero};
 use crate::rounds::{Case, report, together};
 use governor::RateLimiter;
-use std::cell::Cell;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tidegate::{KeyedRateLimiter, Quota, Status};
@@ -30,23 +30,6 @@ pub fn same_work() {
     }
 }
 
-/// Numbers below `count` in a pseudo-random order, the same for all subjects: a linear congruential generator, multiplied high.
-struct Order {
-    state: u64,
-    count: u64,
-}
-
-impl Order {
-    fn new(count: usize) -> Self {
-        Self { state: 12_345, count: count as u64 }
-    }
-
-    fn next(&mut self) -> usize {
-        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (((self.state >> 32) * self.count) >> 32) as usize
-    }
-}
-
 pub fn gcra(rounds: usize) {
     for (count, name) in [(1, "1 key"), (1_000, "1,000 keys"), (100_000, "100,000 keys"), (1_000_000, "1,000,000 keys")]
     {
@@ -55,29 +38,36 @@ pub fn gcra(rounds: usize) {
         for key in (0..count).map(key) {
             assert!(ours.try_acquire(&key) && theirs.check_key(&key).is_ok());
         }
-        let [mut our_order, mut their_order] = [(); 2].map(|()| Order::new(count));
-        report(
-            &format!("keyed gcra, {name}"),
-            together(
-                rounds,
-                &mut [
-                    Case::prepared(
-                        "tidegate",
-                        200_000,
-                        || key(our_order.next()),
-                        |key| assert!(black_box(&ours).try_acquire(key)),
-                    ),
-                    Case::prepared(
-                        "governor",
-                        200_000,
-                        || key(their_order.next()),
-                        |key| assert!(black_box(&theirs).check_key(key).is_ok()),
-                    ),
-                ],
-            ),
-        );
+        in_order(&format!("keyed gcra, {name}"), rounds, &ours, &theirs, || Order::uniform(count));
+        if count > 1 {
+            in_order(&format!("keyed gcra, {name}, Zipf"), rounds, &ours, &theirs, || Order::zipf(count));
+        }
     }
     many(rounds);
+}
+
+fn in_order(case: &str, rounds: usize, ours: &KeyedRateLimiter, theirs: &KeyedGovernor, order: impl Fn() -> Order) {
+    let [mut our_order, mut their_order] = [order(), order()];
+    report(
+        case,
+        together(
+            rounds,
+            &mut [
+                Case::prepared(
+                    "tidegate",
+                    200_000,
+                    || key(our_order.next()),
+                    |key| assert!(black_box(ours).try_acquire(key)),
+                ),
+                Case::prepared(
+                    "governor",
+                    200_000,
+                    || key(their_order.next()),
+                    |key| assert!(black_box(theirs).check_key(key).is_ok()),
+                ),
+            ],
+        ),
+    );
 }
 
 /// A hundred keys in one call; the time is that of a hundred.
@@ -103,29 +93,35 @@ fn many(rounds: usize) {
     );
 }
 
-/// Two threads on a thousand keys.
+/// Two threads on a thousand keys, each of which begins elsewhere.
 pub fn contended(rounds: usize) {
     let keys = keys(1_000);
-    let mut order = Order::new(keys.len());
+    let mut order = Order::uniform(keys.len());
     let order: Vec<usize> = (0..1 << 16).map(|_| order.next()).collect();
     let ours = KeyedRateLimiter::new(Quota::per_second(PLENTY), 1_000).expect("a quota");
     let theirs = governor_keyed(PLENTY);
     let start = AtomicUsize::new(0);
-    thread_local! { static AT: Cell<usize> = const { Cell::new(usize::MAX) } }
-    // Each thread begins elsewhere.
-    let next = || {
-        let at = AT.get();
-        let at = if at == usize::MAX { start.fetch_add(7_919, Ordering::Relaxed) } else { at + 1 } % order.len();
-        AT.set(at);
-        &keys[order[at]]
+    let walk = || {
+        let mut at = start.fetch_add(7_919, Ordering::Relaxed);
+        let (keys, order) = (&keys, &order);
+        move || {
+            at = (at + 1) % order.len();
+            &keys[order[at]]
+        }
     };
     report(
         "keyed gcra, 1,000 keys, 2 threads",
         together(
             rounds,
             &mut [
-                Case::contended("tidegate", 500_000, 2, || assert!(ours.try_acquire(next()))),
-                Case::contended("governor", 500_000, 2, || assert!(theirs.check_key(next()).is_ok())),
+                Case::contended("tidegate", 500_000, 2, || {
+                    let (ours, mut next) = (&ours, walk());
+                    move || assert!(ours.try_acquire(next()))
+                }),
+                Case::contended("governor", 500_000, 2, || {
+                    let (theirs, mut next) = (&theirs, walk());
+                    move || assert!(theirs.check_key(next()).is_ok())
+                }),
             ],
         ),
     );

@@ -48,14 +48,19 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// `threads` threads make `calls` calls each; the time is that of the whole, per call.
-    pub fn contended(subject: &'static str, calls: u32, threads: usize, call: impl Fn() + Sync + 'a) -> Self {
+    /// `threads` threads make `calls` calls each, each with what `worker` gives it; the time is that of the whole, per call.
+    pub fn contended<Call: FnMut()>(
+        subject: &'static str,
+        calls: u32,
+        threads: usize,
+        worker: impl Fn() -> Call + Sync + 'a,
+    ) -> Self {
         Self {
             subject,
             round: Box::new(move || {
                 let barrier = Barrier::new(threads);
                 std::thread::scope(|scope| {
-                    let workers = (0..threads).map(|_| scope.spawn(|| span(&barrier, calls, &call))).collect();
+                    let workers = (0..threads).map(|_| scope.spawn(|| span(&barrier, calls, worker()))).collect();
                     whole(workers).as_nanos() as f64 / f64::from(calls) / threads as f64
                 })
             }),
@@ -86,7 +91,7 @@ impl<'a> Case<'a> {
 }
 
 /// When a thread's calls began and ended.
-fn span(barrier: &Barrier, calls: u32, call: &impl Fn()) -> (Instant, Instant) {
+fn span(barrier: &Barrier, calls: u32, mut call: impl FnMut()) -> (Instant, Instant) {
     barrier.wait();
     let start = Instant::now();
     for _ in 0..calls {
@@ -147,11 +152,15 @@ fn line(case: &str, subject: &str, unit: &str, sorted: &[f64]) {
     );
 }
 
+/// As it is locked; that of a peer is the package's which the subject is named after.
 fn version(subject: &str) -> &'static str {
-    match subject {
-        "governor" => "0.10.4",
-        "tokio" => "1.54.1",
-        "Mutex + Condvar" => "std",
-        _ => "0.1.0",
-    }
+    let package = match subject {
+        "Mutex + Condvar" => return "std",
+        "governors in turn" => "governor",
+        "governor" | "leaky-bucket" | "ratelimit" | "tokio" | "tower" => subject,
+        _ => "tidegate",
+    };
+    let name = format!("name = \"{package}\"\nversion = \"");
+    let (_, from_version) = include_str!("../Cargo.lock").split_once(&name).expect("a locked package");
+    from_version.split_once('"').expect("a text").0
 }
