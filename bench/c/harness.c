@@ -27,25 +27,29 @@ static void fail(const char *what, const char *why) {
 
 /* ---- the two ways into the library ---- */
 
-/* What is used of one library, by the names of the header. */
+/* What is used of the library; X has the name without its "tidegate_". */
+#define EACH_FUNCTION(X) \
+    X(rate_limiter_parse) \
+    X(rate_limiter_try_acquire) \
+    X(rate_limiter_decide) \
+    X(keyed_rate_limiter_parse) \
+    X(keyed_rate_limiter_try_acquire) \
+    X(keyed_rate_limiter_try_acquire_many) \
+    X(concurrency_limiter_new) \
+    X(concurrency_limiter_try_acquire) \
+    X(concurrency_limiter_acquire) \
+    X(concurrency_limiter_release)
+
 typedef struct {
     const char *name;
-    int32_t (*parse)(const char *, size_t, const tidegate_rate_limiter_options *, tidegate_rate_limiter **, char *,
-                     size_t);
-    int32_t (*try_acquire)(const tidegate_rate_limiter *, uint64_t);
-    int32_t (*concurrency_new)(const tidegate_concurrency_limiter_options *, tidegate_concurrency_limiter **, char *,
-                               size_t);
-    int32_t (*permit_try_acquire)(const tidegate_concurrency_limiter *, uint64_t, tidegate_permit *);
-    int32_t (*permit_release)(const tidegate_concurrency_limiter *, tidegate_permit *, int32_t);
+#define POINTER(function) __typeof__(tidegate_##function) *function;
+    EACH_FUNCTION(POINTER)
 } library;
 
 static const library linked = {
     .name = "tidegate static",
-    .parse = tidegate_rate_limiter_parse,
-    .try_acquire = tidegate_rate_limiter_try_acquire,
-    .concurrency_new = tidegate_concurrency_limiter_new,
-    .permit_try_acquire = tidegate_concurrency_limiter_try_acquire,
-    .permit_release = tidegate_concurrency_limiter_release,
+#define LINKED(function) .function = tidegate_##function,
+    EACH_FUNCTION(LINKED)
 };
 
 static library shared = {.name = "tidegate"};
@@ -64,56 +68,123 @@ static void load(const char *path) {
     if (handle == NULL) {
         fail("dlopen", dlerror());
     }
-    find(handle, "tidegate_rate_limiter_parse", &shared.parse);
-    find(handle, "tidegate_rate_limiter_try_acquire", &shared.try_acquire);
-    find(handle, "tidegate_concurrency_limiter_new", &shared.concurrency_new);
-    find(handle, "tidegate_concurrency_limiter_try_acquire", &shared.permit_try_acquire);
-    find(handle, "tidegate_concurrency_limiter_release", &shared.permit_release);
-    if (shared.try_acquire == linked.try_acquire) {
+#define FIND(function) find(handle, "tidegate_" #function, &shared.function);
+    EACH_FUNCTION(FIND)
+    if (shared.rate_limiter_try_acquire == linked.rate_limiter_try_acquire) {
         fail(path, "is the library that is linked in");
     }
 }
 
 /* ---- the loops: each tells how many calls were admitted ---- */
 
-/* One function a way, so that the static call is direct; the shared one goes through a pointer, as through a PLT. */
-static int64_t ask_linked(const void *limiter, int64_t calls) {
+enum { KEYS = 1000, KEY_SIZE = 24, ORDER = 1 << 16, BATCH = 100 };
+
+static char texts[KEYS][KEY_SIZE];
+static tidegate_key keys[KEYS];
+static tidegate_key order[ORDER];
+
+/* An address with a port each, and a pseudo-random order of them. */
+static void make_keys(void) {
+    for (int key = 0; key < KEYS; key++) {
+        int size = snprintf(texts[key], KEY_SIZE, "203.0.%d.%d:%d", key / 256, key % 256, key);
+        keys[key] = (tidegate_key){.data = texts[key], .size = (size_t)size};
+    }
+    uint64_t state = 12345;
+    for (int call = 0; call < ORDER; call++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        order[call] = keys[(state >> 32) * KEYS >> 32];
+    }
+}
+
+/* Each once for either library: inlined where the library is `linked`, its calls are direct; those of the shared one go through
+ * a pointer, as through a PLT. */
+#define FOR_EITHER static inline __attribute__((always_inline)) int64_t
+#define EITHER(loop)                                                                                          \
+    static int64_t loop##_linked(const void *limiter, int64_t calls) { return loop(&linked, limiter, calls); } \
+    static int64_t loop##_shared(const void *limiter, int64_t calls) { return loop(&shared, limiter, calls); }
+
+FOR_EITHER ask(const library *library, const void *limiter, int64_t calls) {
     int64_t admitted = 0;
     for (int64_t call = 0; call < calls; call++) {
-        admitted += tidegate_rate_limiter_try_acquire(limiter, 1) == TIDEGATE_ALLOWED;
+        admitted += library->rate_limiter_try_acquire(limiter, 1) == TIDEGATE_ALLOWED;
     }
     return admitted;
 }
+EITHER(ask)
 
-static int64_t ask_shared(const void *limiter, int64_t calls) {
+FOR_EITHER decide(const library *library, const void *limiter, int64_t calls) {
     int64_t admitted = 0;
+    tidegate_decision decision;
     for (int64_t call = 0; call < calls; call++) {
-        admitted += shared.try_acquire(limiter, 1) == TIDEGATE_ALLOWED;
+        admitted += library->rate_limiter_decide(limiter, 1, &decision) == TIDEGATE_ALLOWED;
     }
     return admitted;
 }
+EITHER(decide)
 
-static int64_t lend_linked(const void *limiter, int64_t calls) {
+FOR_EITHER ask_keyed(const library *library, const void *limiter, int64_t calls) {
+    int64_t admitted = 0;
+    for (int64_t call = 0; call < calls; call++) {
+        tidegate_key key = order[call % ORDER];
+        admitted += library->keyed_rate_limiter_try_acquire(limiter, key.data, key.size, 1) == TIDEGATE_ALLOWED;
+    }
+    return admitted;
+}
+EITHER(ask_keyed)
+
+/* A call is BATCH keys. */
+FOR_EITHER ask_many(const library *library, const void *limiter, int64_t calls) {
+    int64_t admitted = 0;
+    for (int64_t call = 0; call < calls; call++) {
+        int32_t statuses[BATCH];
+        library->keyed_rate_limiter_try_acquire_many(limiter, keys, BATCH, 1, statuses);
+        int64_t allowed = 0;
+        for (int key = 0; key < BATCH; key++) {
+            allowed += statuses[key] == TIDEGATE_ALLOWED;
+        }
+        admitted += allowed == BATCH;
+    }
+    return admitted;
+}
+EITHER(ask_many)
+
+FOR_EITHER ask_singly(const library *library, const void *limiter, int64_t calls) {
+    int64_t admitted = 0;
+    for (int64_t call = 0; call < calls; call++) {
+        int64_t allowed = 0;
+        for (int key = 0; key < BATCH; key++) {
+            allowed +=
+                library->keyed_rate_limiter_try_acquire(limiter, keys[key].data, keys[key].size, 1) == TIDEGATE_ALLOWED;
+        }
+        admitted += allowed == BATCH;
+    }
+    return admitted;
+}
+EITHER(ask_singly)
+
+FOR_EITHER lend(const library *library, const void *limiter, int64_t calls) {
     int64_t admitted = 0;
     for (int64_t call = 0; call < calls; call++) {
         tidegate_permit permit;
-        if (tidegate_concurrency_limiter_try_acquire(limiter, 1, &permit) == TIDEGATE_ALLOWED) {
-            admitted += tidegate_concurrency_limiter_release(limiter, &permit, 1) == TIDEGATE_OK;
+        if (library->concurrency_limiter_try_acquire(limiter, 1, &permit) == TIDEGATE_ALLOWED) {
+            admitted += library->concurrency_limiter_release(limiter, &permit, 1) == TIDEGATE_OK;
         }
     }
     return admitted;
 }
+EITHER(lend)
 
-static int64_t lend_shared(const void *limiter, int64_t calls) {
+FOR_EITHER wait_and_lend(const library *library, const void *limiter, int64_t calls) {
     int64_t admitted = 0;
     for (int64_t call = 0; call < calls; call++) {
         tidegate_permit permit;
-        if (shared.permit_try_acquire(limiter, 1, &permit) == TIDEGATE_ALLOWED) {
-            admitted += shared.permit_release(limiter, &permit, 1) == TIDEGATE_OK;
+        if (library->concurrency_limiter_acquire(limiter, 1, TIDEGATE_NEVER_NS, &permit) == TIDEGATE_ALLOWED) {
+            admitted += library->concurrency_limiter_release(limiter, &permit, 1) == TIDEGATE_OK;
         }
     }
     return admitted;
 }
+EITHER(wait_and_lend)
 
 /* ---- rounds ---- */
 
@@ -145,15 +216,15 @@ static void report(const char *name, subject *subject) {
            name, subject->name, times[last / 2], times[last / 10], times[last * 9 / 10], rounds, tidegate_version());
 }
 
-/* Both take turns, one round to warm up and then those that count; every call must be admitted, or none. */
-static void together(const char *name, bool admits, subject *subjects) {
+/* All take turns, one round to warm up and then those that count; every call must be admitted, or none. */
+static void together(const char *name, bool admits, int64_t calls, subject *subjects, int count) {
     for (int round = -1; round < rounds; round++) {
-        for (int index = 0; index < 2; index++) {
+        for (int index = 0; index < count; index++) {
             subject *turn = &subjects[index];
             double start = now_ns();
-            int64_t admitted = turn->loop(turn->limiter, CALLS);
-            double time_ns = (now_ns() - start) / CALLS;
-            if (admitted != (admits ? CALLS : 0)) {
+            int64_t admitted = turn->loop(turn->limiter, calls);
+            double time_ns = (now_ns() - start) / (double)calls;
+            if (admitted != (admits ? calls : 0)) {
                 fail(name, "not every call had the answer that is timed");
             }
             if (round >= 0) {
@@ -161,54 +232,82 @@ static void together(const char *name, bool admits, subject *subjects) {
             }
         }
     }
-    for (int index = 0; index < 2; index++) {
+    for (int index = 0; index < count; index++) {
         report(name, &subjects[index]);
     }
 }
 
+/* Both ways, each into a limiter of its own. */
+#define TOGETHER(title, admits, by, make, ...)                                                       \
+    together(title, admits, CALLS,                                                                   \
+             (subject[]){                                                                            \
+                 {.name = shared.name, .loop = by##_shared, .limiter = make(&shared, __VA_ARGS__)},  \
+                 {.name = linked.name, .loop = by##_linked, .limiter = make(&linked, __VA_ARGS__)}}, \
+             2)
+
 /* ---- cases ---- */
 
-static tidegate_rate_limiter *rate(const library *library, const char *quota) {
+#define PLENTY "1000000000/s"
+
+/* `used` calls are admitted before. */
+static const void *rate(const library *library, const char *quota, int64_t used) {
     tidegate_rate_limiter *limiter = NULL;
     char error[TIDEGATE_ERROR_SIZE];
-    if (library->parse(quota, strlen(quota), NULL, &limiter, error, sizeof error) != TIDEGATE_OK) {
+    if (library->rate_limiter_parse(quota, strlen(quota), NULL, &limiter, error, sizeof error) != TIDEGATE_OK) {
+        fail(quota, error);
+    }
+    while (used-- > 0) {
+        if (library->rate_limiter_try_acquire(limiter, 1) != TIDEGATE_ALLOWED) {
+            fail(quota, "the first calls were refused");
+        }
+    }
+    return limiter;
+}
+
+static const void *keyed(const library *library, const char *quota) {
+    tidegate_keyed_rate_limiter *limiter = NULL;
+    char error[TIDEGATE_ERROR_SIZE];
+    if (library->keyed_rate_limiter_parse(quota, strlen(quota), NULL, &limiter, error, sizeof error) != TIDEGATE_OK) {
         fail(quota, error);
     }
     return limiter;
 }
 
-static tidegate_concurrency_limiter *concurrency(const library *library) {
-    tidegate_concurrency_limiter_options options = {.struct_size = sizeof options, .limit = 10};
+static const void *concurrency(const library *library, uint64_t limit) {
+    tidegate_concurrency_limiter_options options = {.struct_size = sizeof options, .limit = limit};
     tidegate_concurrency_limiter *limiter = NULL;
     char error[TIDEGATE_ERROR_SIZE];
-    if (library->concurrency_new(&options, &limiter, error, sizeof error) != TIDEGATE_OK) {
+    if (library->concurrency_limiter_new(&options, &limiter, error, sizeof error) != TIDEGATE_OK) {
         fail("concurrency limiter", error);
     }
     return limiter;
 }
 
-static void together_rate(const char *name, bool admits, const char *quota, int64_t used) {
-    subject subjects[] = {
-        {.name = shared.name, .loop = ask_shared, .limiter = rate(&shared, quota)},
-        {.name = linked.name, .loop = ask_linked, .limiter = rate(&linked, quota)},
-    };
-    for (int index = 0; index < 2; index++) {
-        if (subjects[index].loop(subjects[index].limiter, used) != used) {
-            fail(name, "the first calls were refused");
-        }
-    }
-    together(name, admits, subjects);
-}
-
 /* Both admit as many of the same calls, before anything is timed. */
 static void same_work(void) {
     const int64_t calls = 2000, limit = 1000;
-    int64_t through_shared = ask_shared(rate(&shared, "1000/h"), calls);
-    int64_t through_linked = ask_linked(rate(&linked, "1000/h"), calls);
+    int64_t through_shared = ask_shared(rate(&shared, "1000/h", 0), calls);
+    int64_t through_linked = ask_linked(rate(&linked, "1000/h", 0), calls);
     if (through_shared != limit || through_linked != limit) {
         fail("same work", "not 1000 of 2000 calls were admitted");
     }
-    fputs("same work: each of libtidegate.so and libtidegate.a admits 1000 of 2000 calls\n", stderr);
+    through_shared = ask_keyed_shared(keyed(&shared, "1/h"), ORDER);
+    through_linked = ask_keyed_linked(keyed(&linked, "1/h"), ORDER);
+    if (through_shared != KEYS || through_linked != KEYS) {
+        fail("same work", "not each key was admitted once");
+    }
+    fputs("same work: each of libtidegate.so and libtidegate.a admits 1000 of 2000 calls, and each of 1000 keys once\n",
+          stderr);
+}
+
+static void batches(void) {
+    subject subjects[] = {
+        {.name = shared.name, .loop = ask_many_shared, .limiter = keyed(&shared, PLENTY)},
+        {.name = linked.name, .loop = ask_many_linked, .limiter = keyed(&linked, PLENTY)},
+        {.name = "tidegate single calls", .loop = ask_singly_shared, .limiter = keyed(&shared, PLENTY)},
+        {.name = "tidegate static single calls", .loop = ask_singly_linked, .limiter = keyed(&linked, PLENTY)},
+    };
+    together("keyed gcra, 100 keys in one call", true, CALLS / BATCH, subjects, 4);
 }
 
 int main(int argc, char **argv) {
@@ -220,13 +319,17 @@ int main(int argc, char **argv) {
         rounds = 9;
     }
     load(argv[1]);
+    make_keys();
     same_work();
-    together_rate("gcra allowed", true, "1000000000/s", 0);
-    together_rate("gcra refused", false, "1/h", 1);
-    subject lenders[] = {
-        {.name = shared.name, .loop = lend_shared, .limiter = concurrency(&shared)},
-        {.name = linked.name, .loop = lend_linked, .limiter = concurrency(&linked)},
-    };
-    together("concurrency try_acquire + release", true, lenders);
+    TOGETHER("gcra allowed", true, ask, rate, PLENTY, 0);
+    TOGETHER("gcra refused", false, ask, rate, "1/h", 1);
+    TOGETHER("check with figures", true, decide, rate, PLENTY, 0);
+    TOGETHER("check with figures, refused", false, decide, rate, "1/h", 1);
+    TOGETHER("2 quotas", true, ask, rate, PLENTY "; 1000000000/min", 0);
+    TOGETHER("3 quotas", true, ask, rate, PLENTY "; 1000000000/min; 1000000000/h", 0);
+    TOGETHER("keyed gcra, 1,000 keys", true, ask_keyed, keyed, PLENTY);
+    batches();
+    TOGETHER("concurrency try_acquire + release", true, lend, concurrency, 10);
+    TOGETHER("acquire + release", true, wait_and_lend, concurrency, 10);
     return 0;
 }
