@@ -21,9 +21,9 @@ C_FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 C_LIBRARIES = ("-lpthread", "-ldl", "-lm")
 
 
-def run(*command, cwd=ROOT):
+def run(*command, **options):
     """Runs a command that must succeed."""
-    subprocess.run(list(map(str, command)), cwd=cwd, check=True)
+    subprocess.run(list(map(str, command)), **({"cwd": ROOT, "check": True} | options))
 
 
 def version():
@@ -80,6 +80,11 @@ def java():
     target = BENCH / "java/target"
     class_path = os.pathsep.join([str(target / "classes"), str(target / "lib/*")])
     return ["java", "-cp", class_path, "io.github.tidegate.bench.Harness"], {}
+
+
+def draw():
+    """Draws the pictures from what was saved, with what `make bench` installed for it."""
+    run(PYTHON, BENCH / "plots.py", env=os.environ | {"PYTHONPATH": str(ROOT / "build/pictures")})
 
 
 # In the order in which they run. C++ is a header over the C ABI and has no border of its own to measure.

@@ -30,5 +30,5 @@ def system():
 
 
 def describe():
-    """The machine as it stands in the results."""
-    return {"cpu": cpu(), "cores": os.cpu_count(), "architecture": platform.machine(), "os": system()}
+    """The machine as it stands beside each figure."""
+    return f"{cpu()}, {os.cpu_count()} cores, {platform.machine()}, {system()}"

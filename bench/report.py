@@ -1,10 +1,12 @@
-"""The tables: one against the targets, for the terminal and for docs/benchmarks.md, and one a language."""
+"""The tables: against the targets (also for the terminal), where a peer is ahead, and one a language."""
 
 from harnesses import NAMES, ROOT
+from series import GROWTH, growing, path, side_by_side
 from targets import OURS, cost
 
 PAGE = ROOT / "docs/benchmarks.md"
 COLUMNS = ("language", "case", "tidegate", "peer", "ratio", "target", "reached")
+AHEAD_COLUMNS = ("language", "case", "tidegate", "peer", "ratio", "why")
 
 UNIT_NAMES = {"ns_per_op": "ns", "ops_per_s": "M/s", "bytes_per_key": "bytes", "bytes_per_waiter": "bytes"}
 
@@ -87,8 +89,27 @@ def aligned(head, lines):
     )
 
 
-def summary(verdicts):
-    """The table against the targets and, below it, what was missed."""
+def beside(standing):
+    """Both figures, and how much of tidegate's the peer's is."""
+    ours, peer = standing.ours, standing.peer
+    return figure(ours), f"{peer['subject']} {figure(peer)}", f"{cost(peer) / cost(ours):.2f} x"
+
+
+def ahead_cells(standing):
+    """One line of the table of the peers that are ahead, a text for each of AHEAD_COLUMNS."""
+    why = standing.reason or "unexplained"
+    return NAMES[standing.ours["language"]], standing.ours["case"], *beside(standing), why
+
+
+def count(standings):
+    """How often who is ahead, as a sentence."""
+    tidegate, peer = (sum(one.ahead == who for one in standings) for who in ("tidegate", "peer"))
+    equal = len(standings) - tidegate - peer
+    return f"Of {len(standings)} times beside a peer tidegate is ahead {tidegate} times, equal {equal}, behind {peer}."
+
+
+def summary(verdicts, standings):
+    """The table against the targets and, below it, what was missed and which peer is ahead without a reason."""
     missed = [verdict for verdict in verdicts if verdict.reached is False]
     lines = [aligned(COLUMNS, map(target_cells, verdicts)), ""]
     for verdict in missed:
@@ -96,10 +117,20 @@ def summary(verdicts):
         value, bound = target.measure.write(verdict.value), target.measure.target(target.bound)
         lines.append(f"MISSED {NAMES[target.ours[0]]}, {target.label}: {value}; target: {bound}")
     lines.append(f"{sum(verdict.reached is True for verdict in verdicts)} reached, {len(missed)} missed")
+    lines.append(count(standings))
+    for standing in standings:
+        if standing.unexplained:
+            ours, peer, ratio = beside(standing)
+            where = f"{NAMES[standing.ours['language']]}, {standing.ours['case']}"
+            lines.append(f"UNEXPLAINED {where}: {peer} is ahead of {ours}, {ratio}; bench/reasons.py has no reason")
     return "\n".join(lines)
 
 
-def page(results, verdicts):
+def picture(title, name):
+    return f"![{title}]({path(name)})"
+
+
+def page(results, verdicts, standings):
     """The text of docs/benchmarks.md."""
     rows = results["rows"]
     sections = []
@@ -109,15 +140,19 @@ def page(results, verdicts):
             head = ("case", "subject", "median", "spread", "rounds", "beside tidegate")
             quick = ", a short run" if any(row["quick"] for row in own) else ""
             by = f"{results['toolchains'][language]}; measured {own[0]['run']}{quick}."
-            sections.append(f"### {name}\n\n{by}\n\n{markdown(head, language_cells(own))}")
-    machine = results["machine"]
+            shown = [picture(f"{name}: tidegate beside its peers", language)] if side_by_side(rows, language) else []
+            sections.append("\n\n".join([f"### {name}", by, *shown, markdown(head, language_cells(own))]))
+    ahead = [standing for standing in standings if standing.ahead == "peer"]
     return TEMPLATE.read_text("utf-8").format(
-        machine=f"{machine['cpu']}, {machine['cores']} cores, {machine['architecture']}, {machine['os']}.",
+        machine=f"{rows[0]['machine']}." if rows else "Nothing is measured yet.",
         targets=markdown(COLUMNS, map(target_cells, verdicts)),
+        count=count(standings),
+        ahead=markdown(AHEAD_COLUMNS, map(ahead_cells, ahead)),
+        growth="\n\n".join(picture(GROWTH[name][0], name) for name in GROWTH if growing(rows, name)),
         languages="\n\n".join(sections),
     )
 
 
-def write(results, verdicts):
+def write(results, verdicts, standings):
     """Writes docs/benchmarks.md."""
-    PAGE.write_text(page(results, verdicts), "utf-8")
+    PAGE.write_text(page(results, verdicts, standings), "utf-8")

@@ -1,7 +1,7 @@
 """The rows that were measured, kept in results/latest.json.
 
-A row is what a harness prints (see README.md), with `run`, the time at which the run began, and `quick`. A run that
-measures some languages replaces the rows of those alone, unless the others come from another machine.
+A row is what a harness prints (see README.md), with `machine`, `run`, the time at which the run began, and `quick`. A
+run that measures some languages replaces the rows of those alone, unless the others come from another machine.
 """
 
 import json
@@ -9,7 +9,7 @@ import pathlib
 
 LATEST = pathlib.Path(__file__).resolve().parent / "results/latest.json"
 UNITS = ("ns_per_op", "ops_per_s", "bytes_per_key", "bytes_per_waiter")
-NOTHING = {"machine": None, "toolchains": {}, "rows": []}
+NOTHING = {"toolchains": {}, "rows": []}
 
 
 def is_figure(value):
@@ -47,11 +47,10 @@ def merge(kept, machine, toolchains, rows, attempted):
 
     What was kept of another machine goes altogether: ratios between two machines say nothing.
     """
-    if kept["machine"] != machine:
-        kept = NOTHING
-    left = [row for row in kept["rows"] if row["language"] not in attempted]
-    versions = {language: text for language, text in kept["toolchains"].items() if language not in attempted}
-    return {"machine": machine, "toolchains": versions | toolchains, "rows": left + rows}
+    left = [row for row in kept["rows"] if row["machine"] == machine and row["language"] not in attempted]
+    languages = {row["language"] for row in left}
+    versions = {language: text for language, text in kept["toolchains"].items() if language in languages}
+    return {"toolchains": versions | toolchains, "rows": left + rows}
 
 
 def save(results):

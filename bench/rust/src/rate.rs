@@ -211,7 +211,7 @@ pub fn several(rounds: usize) {
                 rounds,
                 &mut [
                     Case::new("tidegate", CALLS, || assert!(black_box(&ours).try_acquire())),
-                    Case::new("governors in turn", CALLS, || {
+                    Case::new("governor", CALLS, || {
                         assert!(black_box(&governors).iter().all(|governor| governor.check().is_ok()));
                     }),
                 ],

@@ -156,7 +156,6 @@ fn line(case: &str, subject: &str, unit: &str, sorted: &[f64]) {
 fn version(subject: &str) -> &'static str {
     let package = match subject {
         "Mutex + Condvar" => return "std",
-        "governors in turn" => "governor",
         "governor" | "leaky-bucket" | "ratelimit" | "tokio" | "tower" => subject,
         _ => "tidegate",
     };

@@ -1,0 +1,84 @@
+"""Why a peer is ahead where it is. `make bench` names each peer that is ahead without a reason here."""
+
+import dataclasses
+import fnmatch
+
+
+@dataclasses.dataclass(frozen=True)
+class Reason:
+    """Why a peer is ahead in the cases of a language that a pattern matches, as in a shell."""
+
+    language: str
+    case: str
+    peer: str
+    text: str
+
+
+REASONS = [
+    Reason(
+        "rust",
+        "gcra *",
+        "governor",
+        "Both are the clock and one exchange; ours also counts, and sees whether somebody waits.",
+    ),
+    Reason(
+        "rust",
+        "gcra refused*",
+        "tower",
+        "tower reads no clock while it refuses: it looks whether a timer fired, and belongs to one task.",
+    ),
+    Reason(
+        "rust",
+        "check with figures*",
+        "governor",
+        "`decide` tells five figures and what a refund needs; governor works out the one that is asked for.",
+    ),
+    Reason(
+        "rust",
+        "? quotas",
+        "governor",
+        "Not one decision: what the first limiter gave stays spent where a later one refuses. Ours undoes it, "
+        "and knows which quota refused.",
+    ),
+    Reason(
+        "rust",
+        "await acquire, gcra",
+        "*",
+        "Ours is first come, first served, so it goes by the queue, and the caller's timer is kept in a box; governor "
+        "has no queue, tower one task.",
+    ),
+    Reason(
+        "rust",
+        "await acquire + release",
+        "*",
+        "Ours reads the clock when the wait begins, to tell how long it was; tokio's and tower's have no time-outs.",
+    ),
+    Reason(
+        "rust",
+        "memory, 10,000 waiters",
+        "tokio",
+        "A place in our queue also has a deadline, and room for any kind of waiter: thread, future or callback.",
+    ),
+    Reason(
+        "node",
+        "await acquire + release",
+        "async-sema",
+        "async-sema is an array in JavaScript; our permit is an object that is given back once, also if dropped.",
+    ),
+    Reason(
+        "java",
+        "*acquire + release*",
+        "j.u.c. Semaphore",
+        "Two exchanges that the compiler puts in place; ours crosses the border twice, which alone takes 4 times as "
+        "long, and lends a permit that a `Cleaner` watches.",
+    ),
+]
+
+
+def reason(row, reasons):
+    """Why this peer is ahead; the first that fits."""
+    for one in reasons:
+        pairs = ((row["language"], one.language), (row["case"], one.case), (row["subject"], one.peer))
+        if all(fnmatch.fnmatchcase(text, pattern) for text, pattern in pairs):
+            return one.text
+    return None
