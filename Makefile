@@ -84,8 +84,9 @@ fmt: $(VENV)/.ready ## format all sources
 
 lint: $(addprefix lint-,$(call has,rust python node)) ## format check, clippy, ruff, stubtest, tsc
 
-header: ## write include/tidegate.h anew from the Rust sources
+header: ## write include/tidegate.h anew from the Rust sources, and docs/c-api.md from it
 	UPDATE_HEADER=1 cargo test -p tidegate-ffi --test header
+	$(PYTHON) scripts/c_manual.py > docs/c-api.md
 
 schema: ## write docs/rules.schema.json anew from the Rust sources
 	UPDATE_SCHEMA=1 cargo test -p tidegate --test gate_schema

@@ -19,6 +19,7 @@ from languages import LANGUAGES, ROOT, WORK, build_rust, make_folders, run
 PAGES = ("*.md", "*/README.md", "docs/**/*.md")
 # Pages whose blocks another test runs, and which.
 ELSEWHERE = {
+    "docs/c-api.md": "tests/c/run.sh",  # declarations of the header, which is compiled there
     "node/README.md": "node/test/readme.test.js",
     "docs/moving/*.md": "tests/moving",
     "docs/scenarios/*.md": "tests/scenarios",

@@ -37,6 +37,11 @@ class ReadmeRunner(unittest.TestCase):
     def test_what_another_test_runs_of_the_shell_is_run_by_a_test_that_exists(self):
         self.assertEqual([test for test in shell.ELSEWHERE.values() if not (ROOT / test).is_file()], [])
 
+    def test_pages_that_another_test_runs_are_left_to_one_that_exists(self):
+        for pattern, test in run.ELSEWHERE.items():
+            if list(ROOT.glob(pattern)):
+                self.assertTrue((ROOT / test).exists(), test)
+
     def test_every_page_with_code_is_for_this_test_or_for_a_named_one(self):
         self.assertLessEqual({"README.md", "docs/keyed.md", "python/README.md"}, set(run.pages()))
         self.assertNotIn("docs/scenarios/rpc.md", run.pages())
