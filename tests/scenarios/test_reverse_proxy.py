@@ -2,10 +2,11 @@
 
 import asyncio
 import random
-from dataclasses import dataclass
 
+import limit_req
 import pytest
 import tidegate
+from limit_req import in_ns
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
@@ -19,74 +20,12 @@ LIMITS = {"/delay/": (20, 0), "/nodelay/": (20, 20), "/some/": (20, 8)}
 PATHS = list(LIMITS)
 
 
-@dataclass
-class Zone:
-    """What a proxy keeps of one address, as its documentation has it: how far the requests are ahead of the rate.
-
-    It counts in thousandths of a request, of which one comes off in a millisecond at one request a second.
-    """
-
-    burst: int
-    delay: int
-    excess: int = 0
-    last_ms: int | None = None
-
-    def request(self, now_ms):
-        """For how many milliseconds a request is delayed; None: refused, which counts nowhere."""
-        excess = 0
-        if self.last_ms is not None:
-            excess = max(0, self.excess - (now_ms - self.last_ms) + 1_000)
-        if excess > self.burst * 1_000:
-            return None
-        self.excess, self.last_ms = excess, now_ms
-        return max(0, excess - self.delay * 1_000)
-
-
 def wanted(requests):
-    """When each of the requests, which are (time in ms, path, client), goes ahead; None if it is refused."""
-    zones, times = {}, []
-    for now_ms, path, client in requests:
-        zone = zones.setdefault((path, client), Zone(*LIMITS[path]))
-        delay = zone.request(now_ms)
-        times.append(None if delay is None else now_ms + delay)
-    return times
+    return limit_req.wanted(requests, lambda path: limit_req.Zone(*LIMITS[path]))
 
 
 def times_of(rules, requests):
-    """The same, as the gate of the page does it; in nanoseconds of its clock."""
-    clock = tidegate.ManualClock()
-    gate = tidegate.Gate(rules, clock=clock)
-    times = [None] * len(requests)
-
-    async def enter(number, path, client):
-        entry = await gate.enter_async(path=path, client=client)
-        times[number] = clock.now_ns
-        entry.release()
-
-    async def settle():
-        for _ in range(8):
-            await asyncio.sleep(0)
-
-    async def run():
-        tasks = []
-        # Also a nanosecond before each request goes ahead, so that none does early.
-        ahead = [at for at in wanted(requests) if at is not None]
-        instants = {at * 1_000_000 - early for at in ahead for early in (0, 1) if at} | {0}
-        for now in sorted(instants | {at * 1_000_000 for at, _, _ in requests}):
-            clock.set_ns(now)
-            await settle()
-            while len(tasks) < len(requests) and requests[len(tasks)][0] * 1_000_000 == now:
-                tasks.append(asyncio.create_task(enter(len(tasks), *requests[len(tasks)][1:])))
-                await settle()
-        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-        assert all(outcome is None or isinstance(outcome, tidegate.GateRefused) for outcome in outcomes)
-
-    asyncio.run(run())
-    return times
-
-
-def in_ns(times_ms):
-    return [None if at is None else at * 1_000_000 for at in times_ms]
+    return limit_req.times_of(rules, requests, [at for at in wanted(requests) if at is not None])
 
 
 @pytest.mark.parametrize(
