@@ -33,7 +33,7 @@ STAGES := MAKE="$(MAKE)" scripts/stages.sh
 BUILD_STAGES := build-native $(addprefix build-,$(call has,python node java))
 PACKAGES := $(if $(call has,rust),test_rust) $(if $(call has,c cpp),test_c) $(if $(call has,python),test_pip) $(if $(call has,node),test_npm)
 PACKAGES += $(if $(call has,java),test_maven)
-TEST_STAGES := $(call has,rust) $(if $(call has,c cpp),c) $(call has,python node java) conformance readme $(if $(call has,python),scenarios) $(if $(PACKAGES),packaging) repo
+TEST_STAGES := $(call has,rust) $(if $(call has,c cpp),c) $(call has,python node java) conformance readme $(if $(call has,python),scenarios) $(if $(call has,python node java),moving) $(if $(PACKAGES),packaging) repo
 
 # ---------------------------------------------------------------------------------------------------- what to type
 
@@ -130,6 +130,20 @@ build/packaging/tools/.ready: tests/packaging/requirements.txt
 		{ $(PYTHON) -m venv $(@D) && $(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<; }
 	@touch $@
 
+# Who docs/moving is about. Each finds tidegate as its users would: in Python in the venv, in Node among the packages.
+build/moving/python/.ready: tests/moving/requirements.txt $(VENV)/.ready
+	rm -rf $(@D)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) -r $<
+	@touch $@
+
+build/moving/node/.ready: tests/moving/package.json tests/moving/package-lock.json
+	rm -rf $(@D)
+	mkdir -p $(@D)
+	cp $^ $(@D)
+	cd $(@D) && npm ci --no-audit --no-fund --no-update-notifier
+	ln -s ../../../../node $(@D)/node_modules/tidegate
+	@touch $@
+
 node/node_modules/.ready: node/package.json node/package-lock.json
 	cd node && npm ci --no-audit --no-fund --no-update-notifier
 	@mkdir -p $(@D)
@@ -212,9 +226,9 @@ lint-python: build-python
 
 lint-node: node/node_modules/.ready
 	npm --prefix node run lint
-	node/node_modules/.bin/biome ci --config-path node --error-on-warnings bench/node
+	node/node_modules/.bin/biome ci --config-path node --error-on-warnings bench/node tests/moving
 
-.PHONY: test-rust test-c test-python test-node test-java test-conformance test-readme test-scenarios test-packaging test-repo
+.PHONY: test-rust test-c test-python test-node test-java test-conformance test-readme test-scenarios test-moving test-packaging test-repo
 test-rust: lint-rust
 	cargo test --no-fail-fast -p tidegate -p tidegate-ffi
 	cargo test --release -p tidegate --test one_shot_keys
@@ -260,6 +274,18 @@ test-readme: $(BUILD_STAGES)
 test-scenarios: build-python $(if $(call has,node),build-node)
 	$(VENV)/bin/pytest -c python/pyproject.toml -o pythonpath=tests tests/scenarios \
 		$(if $(call has,node),,--ignore tests/scenarios/test_url_rules_node.py)
+
+# Against the libraries themselves; that of nginx against what its documentation says.
+test-moving: $(addprefix build-,$(call has,python node java)) $(addsuffix /.ready,$(addprefix build/moving/,$(call has,python node)))
+ifneq ($(call has,python),)
+	$(VENV)/bin/pytest -c python/pyproject.toml -o pythonpath='tests ../tests/scenarios ../build/moving/python' tests/moving
+endif
+ifneq ($(call has,node),)
+	node --test tests/moving/*.test.mjs
+endif
+ifneq ($(and $(call has,java),$(wildcard tests/moving/java/pom.xml)),)
+	$(MVN) -q -f tests/moving/java/pom.xml test
+endif
 
 # Each installed into a fresh folder, from what was built before.
 test-packaging: $(BUILD_STAGES) $(if $(call has,c cpp),build/packaging/tools/.ready)
