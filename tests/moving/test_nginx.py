@@ -66,6 +66,12 @@ def test_the_rules_admit_what_the_locations_admit_at_the_same_times(seed):
     assert set(limits) == {"/search/", "/pages/"}
     requests = random_requests(seed, 2_000, list(limits))
     assert_the_same(rules, lambda path: zone_of(zone, limits[path]), requests)
+    [(path, most)] = re.findall(r"location (\S+) +{ limit_conn addr (\d+); }", nginx)
+    gate = tidegate.Gate(rules)
+    entries = [gate.try_enter(path=path, client=client) for client in CLIENTS for _ in range(int(most) + 1)]
+    assert [bool(entry) for entry in entries] == [*[True] * int(most), False] * len(CLIENTS)
+    for entry in filter(None, entries):
+        entry.release()
 
 
 def test_the_program_reads_the_rules(tmp_path, monkeypatch):
