@@ -72,6 +72,26 @@ REASONS = [
         "Two exchanges that the compiler puts in place; ours crosses the border twice, which alone takes 4 times as "
         "long, and lends a permit that a `Cleaner` watches.",
     ),
+    Reason(
+        "java",
+        "*acquire + release*",
+        "resilience4j",
+        "A Bulkhead is a `Semaphore` that tells listeners, of whom there are none here: the same reason.",
+    ),
+    Reason(
+        "java",
+        "check with figures",
+        "bucket4j",
+        "`decide` tells five figures and what a refund needs, by a clock of nanoseconds; bucket4j two, by one of "
+        "milliseconds.",
+    ),
+    Reason(
+        "java",
+        "? quotas",
+        "bucket4j",
+        "All quotas are one object there, made anew for each call and swapped at once; ours is an exchange a quota, "
+        "and no garbage.",
+    ),
 ]
 
 
