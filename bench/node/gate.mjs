@@ -1,7 +1,7 @@
 // Requests through a gate, from tryEnter to release. There is no peer that does the same.
 
 import { Gate } from '../../node/index.mjs';
-import { together, version } from './rounds.mjs';
+import { ours, together } from './rounds.mjs';
 
 function oneRule() {
   const gate = new Gate([{ name: 'api', match: { path: { prefix: '/api/' } }, concurrency: 100 }]);
@@ -16,7 +16,7 @@ function oneRule() {
     }
     return admitted;
   };
-  return { name: 'tidegate', version: version('../../node'), calls: 50_000, loop };
+  return { ...ours, calls: 50_000, loop };
 }
 
 export async function gate() {

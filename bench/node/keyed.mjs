@@ -1,43 +1,79 @@
-// A budget for each key, beside rate-limiter-flexible's.
+// A budget for each key: a few or a million of them, visited as often as each other or by Zipf's law; batches.
 
+import { MemoryStore } from 'express-rate-limit';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { KeyedRateLimiter } from '../../node/index.mjs';
-import { plenty, together, version } from './rounds.mjs';
+import { ours, peer, plenty, quick, together } from './rounds.mjs';
 
 const sizes = [
   [1, '1 key'],
   [1_000, '1,000 keys'],
   [100_000, '100,000 keys'],
+  [1_000_000, '1,000,000 keys'],
 ];
+/** What a key owes from before, of a thousand times `plenty` an hour, so that it stays in the table: six minutes' worth. */
+const owed = 100 * plenty;
+const hour = 3_600;
+/** Calls a round: of ours, and of peers. */
+const [ownCalls, peerCalls] = quick ? [40_000, 8_000] : [100_000, 20_000];
 
 /** A key as services have it: an address with a port, in one piece, as it comes from the network. */
 function address(number) {
   return Buffer.from(`203.0.${(number >> 8) & 255}.${number & 255}:${number}`).toString('latin1');
 }
 
-/** So many addresses, made anew at each call, of `count` clients in a pseudo-random order (a linear congruential generator). */
-function visits(count) {
+/** A pseudo-random order, the same for each that is made: a linear congruential generator's numbers, from 0 to below 1. */
+function randoms() {
   let state = 12_345;
-  return (calls) =>
-    Array.from({ length: calls }, () => {
-      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-      return address(Math.floor((state / 2 ** 32) * count));
-    });
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
 }
 
-function tidegate(count, limit, per) {
-  const limiter = new KeyedRateLimiter(`${limit}/${per}`, { maxKeys: Math.max(count, 1_000) });
+/** So many addresses, made anew at each call, of `count` clients that come as often as each other. */
+function uniform(count) {
+  const random = randoms();
+  return (calls) => Array.from({ length: calls }, () => address(Math.floor(random() * count)));
+}
+
+/** The same, of clients of which the n-th comes 1/n as often as the first. */
+function zipf(count) {
+  const random = randoms();
+  const cumulated = new Float64Array(count);
+  for (let rank = 1, sum = 0; rank <= count; rank += 1) {
+    sum += 1 / rank;
+    cumulated[rank - 1] = sum;
+  }
+  return (calls) =>
+    Array.from({ length: calls }, () => address(firstAbove(cumulated, random() * cumulated[count - 1])));
+}
+
+/** Where in a rising row the first number above this one is, by halves. */
+function firstAbove(rising, number) {
+  let [from, to] = [0, rising.length - 1];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (rising[middle] > number) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+}
+
+function tidegate(count, limit) {
+  const limiter = new KeyedRateLimiter(`${limit}/h`, { maxKeys: Math.max(count, 1_000) });
   const loop = (keys) => {
     let admitted = 0;
     for (const key of keys) if (limiter.tryAcquire(key)) admitted += 1;
     return admitted;
   };
-  return { name: 'tidegate', version: version('../../node'), calls: 200_000, make: visits(count), loop };
+  const owes = (key) => limiter.tryAcquire(key, owed);
+  return { ...ours, calls: ownCalls, loop, owes };
 }
 
 /** The peer tells by a promise, which is rejected where it refuses. */
-function flexible(count, points, duration) {
-  const windows = new RateLimiterMemory({ points, duration });
+function flexible(_, points) {
+  const windows = new RateLimiterMemory({ points, duration: hour });
   const loop = async (keys) => {
     let admitted = 0;
     for (const key of keys) {
@@ -50,29 +86,58 @@ function flexible(count, points, duration) {
     }
     return admitted;
   };
-  const peer = { name: 'rate-limiter-flexible', version: version('node_modules/rate-limiter-flexible') };
-  return { ...peer, calls: 20_000, make: visits(count), loop };
+  return { ...peer('rate-limiter-flexible'), calls: peerCalls, loop };
 }
 
-function everyone(count) {
-  return Array.from({ length: count }, (_, number) => address(number));
+/** The store of the peer's middleware, which counts; to compare is the middleware's part. */
+function store(_, limit) {
+  const counts = new MemoryStore();
+  counts.init({ windowMs: hour * 1_000 });
+  const loop = async (keys) => {
+    let admitted = 0;
+    for (const key of keys) {
+      const { totalHits } = await counts.increment(key);
+      if (totalHits <= limit) admitted += 1;
+    }
+    return admitted;
+  };
+  return { ...peer('express-rate-limit'), calls: peerCalls, loop };
 }
 
-/** Both admit as much of each key, before anything is timed. */
+/** All subjects, by name: each makes a limiter for so many keys, of so many calls an hour. */
+export const subjects = { tidegate, 'rate-limiter-flexible': flexible, 'express-rate-limit': store };
+
+/** So many, one after the other. */
+export function* addresses(count) {
+  for (let number = 0; number < count; number += 1) yield address(number);
+}
+
+/** All subjects, each with so many keys that owe something. */
+async function filled(count) {
+  const own = tidegate(count, 1_000 * plenty);
+  for (const key of addresses(count)) own.owes(key);
+  const others = [flexible(count, plenty), store(count, plenty)];
+  for (const { loop } of others) await loop(addresses(count));
+  return [own, ...others];
+}
+
+/** All admit as much of each key, before anything is timed. */
 export async function sameKeyedWork() {
-  const keys = everyone(100);
-  for (const { name, loop } of [tidegate(keys.length, 10, 'h'), flexible(keys.length, 10, 3_600)]) {
+  const keys = [...addresses(100)];
+  for (const [name, make] of Object.entries(subjects)) {
+    const { loop } = make(keys.length, 10);
     for (let round = 0; round < 20; round += 1) {
       const [admitted, expected] = [await loop(keys), round < 10 ? keys.length : 0];
       if (admitted !== expected) throw new Error(`${name}, ${round}: admitted ${admitted}; expected ${expected}`);
     }
   }
-  console.error('same work: each of tidegate, rate-limiter-flexible admits 10 of 20 calls of each of 100 keys');
+  const names = Object.keys(subjects).join(', ');
+  console.error(`same work: each of ${names} admits 10 of 20 calls on each of 100 keys`);
 }
 
 /** A hundred keys in one call, and as many calls; a call of the loop is a hundred keys. */
 function hundred() {
-  const keys = everyone(100);
+  const keys = [...addresses(100)];
   const limiter = () => new KeyedRateLimiter(`${plenty}/s`, { maxKeys: 1_000 });
   const [batch, single] = [limiter(), limiter()];
   const many = (calls) => {
@@ -87,18 +152,21 @@ function hundred() {
     }
     return admitted;
   };
-  const shared = { version: version('../../node'), calls: 2_000 };
+  const calls = 2_000;
   return [
-    { name: 'tidegate', loop: many, ...shared },
-    { name: 'tidegate single calls', loop: each, ...shared },
+    { ...ours, calls, loop: many },
+    { ...ours, calls, name: 'tidegate single calls', loop: each },
   ];
 }
 
 export async function keyed() {
   for (const [count, name] of sizes) {
-    const subjects = [tidegate(count, plenty, 's'), flexible(count, plenty, 1)];
-    for (const { loop } of subjects) await loop(everyone(count));
-    await together(`keyed gcra, ${name}`, true, subjects);
+    const subjects = await filled(count);
+    const orders = count > 1 ? { '': uniform, ', Zipf': zipf } : { '': uniform };
+    for (const [suffix, order] of Object.entries(orders)) {
+      const visited = subjects.map((subject) => ({ ...subject, make: order(count) }));
+      await together(`keyed gcra, ${name}${suffix}`, true, visited);
+    }
   }
   await together('keyed gcra, 100 keys in one call', true, hundred());
 }

@@ -2,14 +2,22 @@
 
 import { readFileSync } from 'node:fs';
 
-const rounds = process.env.QUICK ? 9 : 41;
+export const quick = Boolean(process.env.QUICK);
+const rounds = quick ? 9 : 31;
 
 /** More than any loop here can spend in its period. */
 export const plenty = 1_000_000_000;
 
 /** The version of the package in a folder. */
-export function version(folder) {
+function version(folder) {
   return JSON.parse(readFileSync(new URL(`${folder}/package.json`, import.meta.url), 'utf8')).version;
+}
+
+export const ours = { name: 'tidegate', version: version('../../node') };
+
+/** A peer's name and version, by the name of its package. */
+export function peer(name) {
+  return { name, version: version(`node_modules/${name}`) };
 }
 
 /**
@@ -17,8 +25,8 @@ export function version(folder) {
  * @property {string} name
  * @property {string} version
  * @property {number} calls calls a round
- * @property {(calls: number | string[]) => number | Promise<number>} loop makes so many calls, or one for each key; how many
- * were admitted
+ * @property {(calls: number | Iterable<string>) => number | Promise<number>} loop makes so many calls, or one for each key; how
+ * many were admitted
  * @property {(calls: number) => string[]} [make] makes the keys of calls, which isn't timed
  */
 
@@ -57,14 +65,14 @@ export async function together(name, admits, subjects) {
 }
 
 /** Prints the median and the tenth and ninetieth percentile. */
-function report(name, subject, times) {
-  const rising = times.toSorted((a, b) => a - b);
+export function report(name, subject, figures, unit = 'ns_per_op') {
+  const rising = figures.toSorted((a, b) => a - b);
   const tenth = (part) => Number(rising[Math.floor(((rising.length - 1) * part) / 10)].toFixed(2));
   const row = {
     language: 'node',
     case: name,
     subject: subject.name,
-    ns_per_op: tenth(5),
+    [unit]: tenth(5),
     spread: [tenth(1), tenth(9)],
     rounds: rising.length,
     version: subject.version,

@@ -8,7 +8,7 @@ import express from 'express';
 import { rateLimit } from 'express-rate-limit';
 import { gateMiddleware } from '../../node/express.js';
 import { Gate } from '../../node/index.mjs';
-import { plenty, together, version } from './rounds.mjs';
+import { ours, peer, plenty, together } from './rounds.mjs';
 
 const calls = 2_000;
 const name = 'Express hello world';
@@ -19,10 +19,10 @@ const middleware = {
   'express-rate-limit': (limit) => rateLimit({ limit, windowMs: 60_000 }),
   'Express alone': undefined,
 };
-const versions = {
-  tidegate: '../../node',
-  'express-rate-limit': 'node_modules/express-rate-limit',
-  'Express alone': 'node_modules/express',
+const subjects = {
+  tidegate: ours,
+  'express-rate-limit': peer('express-rate-limit'),
+  'Express alone': { ...peer('express'), name: 'Express alone' },
 };
 
 async function start(subject, limit) {
@@ -64,14 +64,14 @@ export async function web() {
   const client = new Worker(new URL('web-client.mjs', import.meta.url));
   await sameWork(client);
   const servers = [];
-  const subjects = [];
+  const served = [];
   for (const subject of Object.keys(middleware)) {
     const server = await start(subject, plenty);
     servers.push(server);
     const loop = (calls) => ask(client, server, calls);
-    subjects.push({ name: subject, version: version(versions[subject]), calls, loop });
+    served.push({ ...subjects[subject], calls, loop });
   }
-  await together(name, true, subjects);
+  await together(name, true, served);
   stop(servers);
   await client.terminate();
 }
