@@ -138,8 +138,11 @@ impl KeyedRateLimiter {
                 Err(_) => return Err(type_error("keys", keys, ALLOWED)),
             };
             let items: Vec<_> = tuple.iter_borrowed().collect();
-            let read_keys = items.iter().enumerate().map(|(index, key)| read_key_at(key, "keys", index));
-            let read_keys = read_keys.collect::<PyResult<Vec<_>>>()?;
+            // Not collected, since a list that may fail doesn't know how long it will be.
+            let mut read_keys = Vec::with_capacity(items.len());
+            for (index, key) in items.iter().enumerate() {
+                read_keys.push(read_key_at(key, "keys", index)?);
+            }
             let mut statuses = vec![Status::Denied; items.len()];
             self.limiter.try_acquire_many(&read_keys, cost, &mut statuses).map_err(from_core)?;
             // All as if allowed, in one step, and then those that were not.

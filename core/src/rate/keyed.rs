@@ -130,20 +130,23 @@ impl KeyedRateLimiter {
         }
         for (keys, statuses) in keys.chunks(BATCH).zip(statuses.chunks_mut(BATCH)) {
             let mut hashes = [KeyHash::default(); BATCH];
-            // All hashes first: the processor then fetches the slots of one while it decides on another.
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.shared.hash(key.as_ref());
-            }
+            // All hashes first, so that slots that are far away come while others are decided on.
+            self.shared.hash_many(keys, &mut hashes);
+            hashes[..keys.len()].iter().for_each(|hash| self.shared.states.fetch(*hash));
             let mut now = self.shared.states.clock.now_ns();
+            let mut allowed = 0;
             for ((hash, key), status) in hashes.iter().zip(keys).zip(statuses) {
                 *status = self.shared.states.try_charge(*hash, now, cost);
-                if *status != Status::Allowed {
-                    // What another charge, or a key's entry by a later time, may have overtaken is asked again.
-                    now = self.shared.states.clock.now_ns();
-                    *status = self.shared.states.try_charge(*hash, now, cost);
+                if *status == Status::Allowed {
+                    allowed += 1;
+                    continue;
                 }
+                // What another charge, or a key's entry by a later time, may have overtaken is asked again.
+                now = self.shared.states.clock.now_ns();
+                *status = self.shared.states.try_charge(*hash, now, cost);
                 self.shared.count(*status, *hash, key.as_ref());
             }
+            self.shared.counters.add(Count::Allowed, allowed);
         }
         Ok(())
     }

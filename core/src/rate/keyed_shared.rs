@@ -66,6 +66,11 @@ impl KeyedShared {
     }
 
     #[inline]
+    pub(super) fn hash_many<K: AsRef<[u8]>>(&self, keys: &[K], hashes: &mut [KeyHash]) {
+        self.hasher.hash_many(keys, hashes);
+    }
+
+    #[inline]
     pub(super) fn count(&self, status: Status, hash: KeyHash, key: &[u8]) {
         if status == Status::Allowed {
             self.counters.increment(Count::Allowed);

@@ -52,6 +52,12 @@ impl KeyedStates {
         charged.unwrap_or_else(|_| self.try_charge_elsewhere(hash, now, cost))
     }
 
+    /// Has what a key may be in fetched, without waiting for it.
+    #[inline]
+    pub(super) fn fetch(&self, hash: KeyHash) {
+        self.states.iter().for_each(|state| state.table().fetch(hash));
+    }
+
     #[inline(never)]
     fn try_charge_other(&self, hash: KeyHash, now: u64, cost: u64) -> Status {
         let charged = match &*self.states {

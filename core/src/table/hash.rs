@@ -39,35 +39,46 @@ impl KeyHasher {
 
     #[inline(always)]
     pub(crate) fn hash(&self, key: &[u8]) -> KeyHash {
-        let [place, name] = sip_1_3_128(self.0, key);
-        KeyHash { place, name }
+        KeyHash::new(sip_1_3_128(self, key))
     }
 }
 
 /// SipHash with one round a word and three at the end, 128 bits out. Our own since it is a third of a decision, and inlined here: all in
 /// registers, and what is left behind the last whole word is read without a branch on how much it is.
 #[inline(always)]
-fn sip_1_3_128([low, high]: [u64; 2], key: &[u8]) -> [u64; 2] {
-    let mut state = Sip([
+fn sip_1_3_128(hasher: &KeyHasher, key: &[u8]) -> [u64; 2] {
+    let mut state = Sip(start(hasher));
+    for word in key.as_chunks::<8>().0 {
+        state.take(u64::from_le_bytes(*word));
+    }
+    state.take(last_word(key));
+    state.0[2] ^= 0xEE;
+    let first = state.finish();
+    state.0[1] ^= 0xDD;
+    [first, state.finish()]
+}
+
+/// The state before the first word.
+#[inline(always)]
+pub(super) fn start(&KeyHasher([low, high]): &KeyHasher) -> [u64; 4] {
+    [
         low ^ 0x736F_6D65_7073_6575,
         high ^ 0x646F_7261_6E64_6F6D ^ 0xEE,
         low ^ 0x6C79_6765_6E65_7261,
         high ^ 0x7465_6462_7974_6573,
-    ]);
-    let (words, rest) = key.as_chunks::<8>();
-    for word in words {
-        state.take(u64::from_le_bytes(*word));
-    }
+    ]
+}
+
+/// What is left behind the last whole word, with the length on top.
+#[inline(always)]
+pub(super) fn last_word(key: &[u8]) -> u64 {
+    let rest = key.as_chunks::<8>().1;
     let rest_word = match key.last_chunk::<8>() {
         // The last eight bytes, without those that belong to the word before. In two shifts, since one by 64 is none.
         Some(last) => (u64::from_le_bytes(*last) >> 8) >> (56 - 8 * rest.len()),
         None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
     };
-    state.take((key.len() as u64) << 56 | rest_word);
-    state.0[2] ^= 0xEE;
-    let first = state.finish();
-    state.0[1] ^= 0xDD;
-    [first, state.finish()]
+    (key.len() as u64) << 56 | rest_word
 }
 
 struct Sip([u64; 4]);
@@ -107,6 +118,11 @@ impl Sip {
 }
 
 impl KeyHash {
+    #[inline(always)]
+    pub(super) fn new([place, name]: [u64; 2]) -> Self {
+        Self { place, name }
+    }
+
     /// The tag in `bits` bits; never 0, which is the tag of an empty slot.
     #[inline]
     pub(crate) fn tag(self, bits: u32) -> u64 {
@@ -165,7 +181,7 @@ mod tests {
             let strategy = proptest::collection::vec(any::<u8>(), length);
             proptest!(ProptestConfig::with_cases(16), |(seed: [u64; 2], key in strategy)| {
                 let Hash128 { h1, h2 } = SipHasher13::new_with_keys(seed[0], seed[1]).hash(&key);
-                prop_assert_eq!(sip_1_3_128(seed, &key), [h1, h2]);
+                prop_assert_eq!(sip_1_3_128(&KeyHasher(seed), &key), [h1, h2]);
             });
         }
     }

@@ -6,7 +6,7 @@
 use super::slots::LINE;
 use crate::sync::AtomicU128;
 
-pub(super) use hint::{bearing, glimpse};
+pub(super) use hint::{bearing, fetch, glimpse};
 
 /// To the language each function here is an atomic load of slots in which halves of different moments may meet; the processor reads
 /// each aligned half in one step and in the order of an acquire. (A load of a whole slot that is sure to be one step would be a call
@@ -16,8 +16,8 @@ mod hint {
     use super::{AtomicU128, LINE};
     use std::arch::asm;
     use std::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi32, _mm_cvtsi32_si128, _mm_movemask_epi8, _mm_packs_epi16, _mm_packs_epi32,
-        _mm_set1_epi64x, _mm_setzero_si128, _mm_srl_epi64, _mm_xor_si128,
+        __m128i, _MM_HINT_T0, _mm_cmpeq_epi32, _mm_cvtsi32_si128, _mm_movemask_epi8, _mm_packs_epi16, _mm_packs_epi32,
+        _mm_prefetch, _mm_set1_epi64x, _mm_setzero_si128, _mm_srl_epi64, _mm_xor_si128,
     };
 
     /// Which of the slots of two lines, counted through, has a tag on top; the first if several have.
@@ -37,6 +37,12 @@ mod hint {
         };
         let both = bytes & bytes >> 1 & 0x5555;
         (both != 0).then(|| both.trailing_zeros() as usize / 2)
+    }
+
+    #[inline(always)]
+    pub(in super::super) fn fetch(slot: &AtomicU128) {
+        // SAFETY: every x86-64 processor has SSE.
+        unsafe { _mm_prefetch(std::ptr::from_ref(slot).cast(), _MM_HINT_T0) }
     }
 
     /// The top halves of a line's slots.
@@ -95,6 +101,9 @@ mod hint {
         }
         (hits != 0).then(|| hits.trailing_zeros() as usize)
     }
+
+    #[inline]
+    pub(in super::super) fn fetch(_slot: &AtomicU128) {}
 
     #[inline]
     pub(in super::super) fn glimpse(slot: &AtomicU128) -> u128 {

@@ -16,6 +16,7 @@
 //! lock: the exchange that took the slot came before the load that saw it, and the reading of the clock before that exchange.
 
 mod hash;
+mod hash_many;
 mod look;
 #[cfg_attr(loom, allow(dead_code, reason = "the model checker has slots of its own"))]
 mod memory;
@@ -162,6 +163,12 @@ impl Table {
         let place = self.slots.bearing(hash, tag_bits)?;
         let word = self.slots.glimpse(place);
         (word >> (128 - tag_bits) == u128::from(hash.tag(tag_bits))).then_some((place, word))
+    }
+
+    /// Has the slots that a key may be in fetched, without waiting for them.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, hash: KeyHash) {
+        self.slots.fetch(hash);
     }
 
     #[inline]

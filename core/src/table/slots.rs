@@ -58,6 +58,17 @@ impl Slots {
         self.slot(place).compare_exchange_weak(current, new, Ordering::AcqRel, Ordering::Acquire)
     }
 
+    /// Has the lines of a key fetched, without waiting for them; of a table that fits into the cache of any core they are there.
+    #[inline(always)]
+    pub(super) fn fetch(&self, hash: KeyHash) {
+        const CACHED: usize = 4_096;
+        if self.lines > CACHED {
+            for line in hash.lines(self.lines) {
+                look::fetch(self.slot(Place(line * LINE)));
+            }
+        }
+    }
+
     /// Which slot of a key's two lines bears its tag, if any does. Only a hint.
     #[inline(always)]
     pub(super) fn bearing(&self, hash: KeyHash, tag_bits: u32) -> Option<Place> {
