@@ -20,12 +20,19 @@ impl Given<'_, '_> {
     pub const LEFT_OUT: Self = Self(None);
 }
 
+impl<'a, 'py> From<Borrowed<'a, 'py, PyAny>> for Given<'a, 'py> {
+    #[inline]
+    fn from(value: Borrowed<'a, 'py, PyAny>) -> Self {
+        Self(Some(value))
+    }
+}
+
 impl<'a, 'py> FromPyObject<'a, 'py> for Given<'a, 'py> {
     type Error = Infallible;
 
     #[inline]
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> Result<Self, Infallible> {
-        Ok(Self(Some(value)))
+        Ok(value.into())
     }
 }
 

@@ -14,27 +14,36 @@ pub struct Attributes<'py>(SmallVec<[(Bound<'py, PyString>, Bound<'py, PyAny>); 
 pub type Pairs<'a> = SmallVec<[(&'a str, Cow<'a, [u8]>); 4]>;
 
 impl<'py> Attributes<'py> {
+    #[inline]
+    pub fn new() -> Self {
+        Self(SmallVec::new())
+    }
+
     /// Those of a mapping, and those given by name.
     #[inline]
     pub fn read(mapping: Option<&Bound<'py, PyAny>>, more: Option<&Bound<'py, PyDict>>) -> PyResult<Self> {
-        let mut attributes = Self(SmallVec::new());
+        let mut attributes = Self::new();
         if let Some(more) = more {
             attributes.add(more)?;
         }
-        match mapping.filter(|mapping| !mapping.is_none()) {
-            None => {}
-            Some(mapping) => match mapping.cast::<PyDict>() {
-                Ok(dict) => attributes.add(dict)?,
-                Err(_) => attributes.add_other(mapping)?,
-            },
-        }
+        mapping.map_or(Ok(()), |mapping| attributes.extend(mapping))?;
         Ok(attributes)
+    }
+
+    /// Those of a mapping, or None.
+    #[inline]
+    pub fn extend(&mut self, mapping: &Bound<'py, PyAny>) -> PyResult<()> {
+        match mapping.cast::<PyDict>() {
+            Ok(dict) => self.add(dict),
+            Err(_) if mapping.is_none() => Ok(()),
+            Err(_) => self.add_other(mapping),
+        }
     }
 
     #[inline]
     fn add(&mut self, dict: &Bound<'py, PyDict>) -> PyResult<()> {
         for (name, value) in dict.iter() {
-            self.push(name, value)?;
+            self.push_named(name, value)?;
         }
         Ok(())
     }
@@ -46,21 +55,25 @@ impl<'py> Attributes<'py> {
         };
         for item in mapping.items()? {
             let (name, value) = item.extract()?;
-            self.push(name, value)?;
+            self.push_named(name, value)?;
         }
         Ok(())
     }
 
     #[inline]
-    fn push(&mut self, name: Bound<'py, PyAny>, value: Bound<'py, PyAny>) -> PyResult<()> {
-        let name = match name.cast_into::<PyString>() {
-            Ok(name) => name,
+    fn push_named(&mut self, name: Bound<'py, PyAny>, value: Bound<'py, PyAny>) -> PyResult<()> {
+        match name.cast_into::<PyString>() {
+            Ok(name) => self.push(name, value),
             Err(error) => return Err(type_error("attributes", &error.into_inner(), "names that are str")),
-        };
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub fn push(&mut self, name: Bound<'py, PyString>, value: Bound<'py, PyAny>) {
         if !value.is_none() {
             self.0.push((name, value));
         }
-        Ok(())
     }
 
     /// As bytes.

@@ -2,6 +2,7 @@
 
 mod attributes;
 mod blocking;
+mod calling;
 mod entering;
 mod entry;
 mod events;
@@ -116,55 +117,14 @@ impl Gate {
         })
     }
 
-    /// Admits a request, as an Entry that holds what its rules gave until it is released: `with gate.enter(path="/search"):`. A rule
-    /// that says so makes it wait, on this thread. Other threads run meanwhile, and signals are noticed.
-    ///
-    /// cost: what the request costs, which rules may multiply: 1 to 2**53-1.
-    /// timeout: seconds to wait at most in all (int, float or timedelta); 0 never waits; None waits for as long as the rules say.
-    /// An attribute of one of these names is given in a dict.
-    ///
-    /// Raises GateRefused if a rule refuses; nothing is taken then. A request to which no rule applies is admitted: entry.applies
-    /// tells.
-    #[pyo3(
-        signature = (attributes = None, /, *, cost = Given::LEFT_OUT, timeout = Given::LEFT_OUT, **more),
-        text_signature = "($self, attributes=None, /, *, cost=1, timeout=None, **more)"
-    )]
-    fn enter<'py>(
-        &self,
-        py: Python<'py>,
-        attributes: Option<&Bound<'py, PyAny>>,
-        cost: Given<'_, 'py>,
-        timeout: Given<'_, 'py>,
-        more: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Entry> {
-        no_panic(|| {
-            let attributes = Attributes::read(attributes, more)?;
-            let begun = self.begin(&attributes.pairs()?, cost, timeout)?;
-            self.enter_now(py, begun)?.map_err(|refusal| refusal.error(py))
-        })
+    #[classattr]
+    fn enter(py: Python<'_>) -> PyResult<Py<PyAny>> {
+        calling::enter(py)
     }
 
-    /// enter() that gives a Refusal, which is false, where enter() would raise it: `if entry := gate.try_enter(...):`.
-    #[pyo3(
-        signature = (attributes = None, /, *, cost = Given::LEFT_OUT, timeout = Given::LEFT_OUT, **more),
-        text_signature = "($self, attributes=None, /, *, cost=1, timeout=None, **more)"
-    )]
-    fn try_enter<'py>(
-        &self,
-        py: Python<'py>,
-        attributes: Option<&Bound<'py, PyAny>>,
-        cost: Given<'_, 'py>,
-        timeout: Given<'_, 'py>,
-        more: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        no_panic(|| {
-            let attributes = Attributes::read(attributes, more)?;
-            let begun = self.begin(&attributes.pairs()?, cost, timeout)?;
-            match self.enter_now(py, begun)? {
-                Ok(entry) => Ok(Bound::new(py, entry)?.into_any()),
-                Err(refusal) => Ok(Bound::new(py, refusal)?.into_any()),
-            }
-        })
+    #[classattr]
+    fn try_enter(py: Python<'_>) -> PyResult<Py<PyAny>> {
+        calling::try_enter(py)
     }
 
     /// enter() for asyncio, on any loop: `async with gate.enter_async(path="/search") as entry:`, or `entry = await
