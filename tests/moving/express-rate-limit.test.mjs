@@ -108,7 +108,8 @@ for (const block of [0, 1]) {
         assert.deepEqual([status, headers['x-ratelimit-remaining']], [200, `${left}`]);
       }
       const refused = await ask(server, { client });
-      assert.deepEqual([refused.status, refused.headers['retry-after']], [429, '60']);
+      assert.equal(refused.status, 429);
+      assert.match(refused.headers['retry-after'], /^(60|5\d)$/);
     }
   });
 }
@@ -150,7 +151,7 @@ const forwarded = (address) => ({ headers: { 'x-forwarded-for': address } });
 
 for (const [prefix, near, far] of [
   [64, '2001:db8:0:1::1', '2001:db8:0:2::1'],
-  [56, '2001:db8:0:1::1', '2001:db8:0:100::1'],
+  [56, '2001:db8:0:ff::1', '2001:db8:0:100::1'],
 ]) {
   page.row(`\`ipv6Subnet: ${prefix}\``, `a client is its /${prefix}`, async (row, clock, t) => {
     const other = { trustedHops: 1, ...settings(row.ours, { ipKey }) };

@@ -62,8 +62,10 @@ async function beginnings(clock, calls, forMs) {
 
 test('both programs say the same', () => {
   const said = [0, 1].map((block) => execFileSync(process.execPath, [page.paste(block)], { encoding: 'utf8' }));
-  assert.equal(said[1], said[0]);
-  assert.match(said[0], /^go ahead, 4 left\n(go ahead.*\n){4}too many requests, come back in 60 s\n$/);
+  // A second may pass meanwhile.
+  const [one, other] = said.map((text) => text.replace(/in (60|5\d) s/, 'in a minute'));
+  assert.equal(other, one);
+  assert.match(one, /^go ahead, 4 left\n(go ahead.*\n){4}too many requests, come back in a minute\n$/);
 });
 
 page.row('`{ points: 5, duration: 60 }`', 'a refusal takes nothing', async ({ theirs, ours }, clock) => {
@@ -438,8 +440,8 @@ page.row('`new RLWrapperBlackAndWhite', 'some keys have nothing, some have all',
   }
 });
 
-page.row('`new RateLimiterCluster', 'processes share no budget', ({ theirs }) => {
-  assert.ok(evaluate(`${theirs[0].match(/new (\w+)/)[1]}`, peers));
+page.row('`RateLimiterCluster`', 'processes share no budget', ({ theirs }) => {
+  assert.equal(typeof evaluate(theirs[0], peers), 'function');
   const program = `
     const { KeyedRateLimiter } = require('tidegate');
     const limiter = new KeyedRateLimiter('5/60s fixed_window');

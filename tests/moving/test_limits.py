@@ -135,6 +135,9 @@ def test_a_month_and_730_days_are_the_ends_of_what_can_be_said():
 def test_of_several_quotas_none_is_charged_where_one_refuses(row, clock, ours):
     items, text = theirs(row.theirs[0]), ours(row.ours[0])
     peer, limiter = FixedWindowRateLimiter(MemoryStorage()), ours("KeyedRateLimiter(text)", text=text)
+    assert [(quota.limit, quota.per) for quota in limiter.quotas] == [
+        (item.amount, item.get_expiry()) for item in items
+    ]
 
     def hit(key):
         return all(peer.hit(item, key) for item in items)
