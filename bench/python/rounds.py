@@ -10,9 +10,9 @@ from collections.abc import Callable
 import tidegate
 
 QUICK = bool(os.environ.get("QUICK"))
-ROUNDS = 7 if QUICK else 21
+ROUNDS = 11 if QUICK else 31
 # How long a turn takes, about: as many calls as fit into it.
-TURN_NS = 3_000_000 if QUICK else 10_000_000
+TURN_NS = 2_000_000 if QUICK else 7_000_000
 # Calls between two looks at the clock.
 CHUNK = 500
 
