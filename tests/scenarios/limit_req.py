@@ -70,6 +70,8 @@ def times_of(rules, requests, ahead):
             while len(tasks) < len(requests) and requests[len(tasks)][0] * 1_000_000 == now:
                 tasks.append(asyncio.create_task(enter(len(tasks), *requests[len(tasks)][1:])))
                 await settle()
+        # Who still waits is late, and is not to wait for ever.
+        clock.advance(86_400)
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(outcome is None or isinstance(outcome, tidegate.GateRefused) for outcome in outcomes)
 
