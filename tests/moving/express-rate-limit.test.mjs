@@ -17,6 +17,8 @@ const { gateMiddleware } = require('tidegate/express');
 const page = new Page('express-rate-limit');
 const FIVE = { windowMs: 60_000, limit: 5, validate: false };
 const RULE = { name: 'limit', key: 'client', quota: '5/60s fixed_window' };
+/** Elsewhere there is but one such address, if nobody adds others. */
+const CLIENTS = process.platform === 'linux' ? ['127.0.0.1', '127.0.0.2'] : ['127.0.0.1'];
 /** The options of the middleware; all else are fields of a rule. */
 const OPTIONS = ['attributes', 'trustedHops', 'legacyHeaders'];
 
@@ -78,7 +80,7 @@ async function assertTheSame(clock, one, other, { paths = ['/'], headers = [{}],
   for (let requests = 0; requests < 60; requests++) {
     await clock.advance([0, 0, 0, 0, forMs][choose(5)]);
     const of = (options) => options[choose(options.length)];
-    const request = { path: of(paths), client: of(['127.0.0.1', '127.0.0.2']), headers: of(headers) };
+    const request = { path: of(paths), client: of(CLIENTS), headers: of(headers) };
     const [their, our] = [await ask(one, request), await ask(other, request)];
     assert.equal(our.status, their.status);
     seen.add(our.status);
@@ -102,7 +104,7 @@ async function running(t, block, [code, other] = ['', '']) {
 for (const block of [0, 1]) {
   test(`program ${block} admits five of each client, and tells it`, async (t) => {
     const server = await running(t, block);
-    for (const client of ['127.0.0.1', '127.0.0.2']) {
+    for (const client of CLIENTS) {
       for (const left of [4, 3, 2, 1, 0]) {
         const { status, headers } = await ask(server, { client });
         assert.deepEqual([status, headers['x-ratelimit-remaining']], [200, `${left}`]);
