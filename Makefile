@@ -283,8 +283,9 @@ endif
 ifneq ($(call has,node),)
 	node --test tests/moving/*.test.mjs
 endif
-ifneq ($(and $(call has,java),$(wildcard tests/moving/java/pom.xml)),)
-	$(MVN) -q -f tests/moving/java/pom.xml test
+ifneq ($(call has,java),)
+	$(MVN) -q org.apache.maven.plugins:maven-install-plugin:3.2.0:install-file -Dfile=java/target/tidegate-$(VERSION).jar -DpomFile=java/pom.xml
+	$(MVN) -q -Dtidegate.version=$(VERSION) -f tests/moving/java/pom.xml test
 endif
 
 # Each installed into a fresh folder, from what was built before.
