@@ -336,6 +336,20 @@ fn explain_tells_which_rule_matched_and_why_not_and_spends_nothing() {
 }
 
 #[test]
+fn an_entry_tells_whether_it_holds_permits() {
+    for (rule, holds) in [
+        (prefix("permits", "/a").concurrency(1), true),
+        (prefix("keyed", "/a").concurrency(1).key(["path"]), true),
+        (prefix("shadow", "/a").concurrency(1).mode(Mode::Shadow), true),
+        (prefix("tokens", "/a").quota("5/h"), false),
+        (prefix("elsewhere", "/b").concurrency(1), false),
+    ] {
+        let (gate, _clock) = gate([rule, prefix("all", "/").quota("10/h")]);
+        assert_eq!(gate.enter(&path("/a")).unwrap().holds_permits(), holds, "{gate:?}");
+    }
+}
+
+#[test]
 fn headers_and_the_body_of_a_refusal_are_as_the_standards_have_them() {
     let (gate, clock) = gate([prefix("search", "/").quota("100/min"), prefix("all", "/").quota("5/s").quota("200/h")]);
     let entry = gate.enter_n(&path("/"), 5, None).unwrap();

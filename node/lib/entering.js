@@ -34,6 +34,9 @@ function textOf(value, name) {
 class Turnstile {
   /** The names of the attributes that the rules ask for. No other is looked at. */
   #names;
+  /** Of those who passed: how many are still under way, and how many failed. The native library takes all for gone, as ok. */
+  #underWay = 0;
+  #failed = 0;
 
   constructor(clock, manual) {
     this.clock = clock;
@@ -43,17 +46,24 @@ class Turnstile {
 
   /** An Entry or a Refusal at once. */
   tryEnter(request, cost) {
-    return this.#settled(this.#ask(request, cost, NOT_AT_ALL_NS, 0));
+    return this.#settled(this.#ask(request, cost, NOT_AT_ALL_NS, 0, false));
   }
 
   /**
    * What a request comes to, or a promise of it; without a timeout, -1, it waits as the rules say. `settle` makes what is returned, or
    * what it throws, of an Entry or a Refusal.
+   *
+   * For one that `passes` an entry would be of no use but to be released. If it would hold no permits there is none: what is returned are
+   * the headers of its response, as the native library writes them, or undefined; and `passed` is to be called when it is over.
    */
-  enter(request, cost, timeoutNs, signal, settle) {
+  enter(request, cost, timeoutNs, signal, settle, passes = false) {
     if (signal?.aborted) throw signal.reason;
     const id = nextId();
-    const answer = this.#ask(request, cost, timeoutNs, id);
+    const answer = this.#ask(request, cost, timeoutNs, id, passes);
+    if (typeof answer !== 'number') {
+      this.#underWay++;
+      return answer;
+    }
     if (answer > WAITS) return settle(this.#settled(answer));
     try {
       return new Promise((resolve, reject) => {
@@ -68,6 +78,18 @@ class Turnstile {
       this.#abandon(id);
       throw error;
     }
+  }
+
+  passed(ok) {
+    this.#underWay--;
+    if (!ok) this.#failed++;
+  }
+
+  stats() {
+    const stats = attempt(() => native.gateStats(this.handle));
+    stats.releasedOk -= this.#underWay + this.#failed;
+    stats.releasedFailed += this.#failed;
+    return stats;
   }
 
   /** The stack had no room for one who waits. */
@@ -91,16 +113,16 @@ class Turnstile {
   }
 
   /** One native call, unless the rules were changed in between. */
-  #ask(request, cost, timeoutNs, id) {
+  #ask(request, cost, timeoutNs, id, passes) {
     checkRequest(request);
     for (;;) {
-      const answer = this.#call(request, cost, timeoutNs, id);
+      const answer = this.#call(request, cost, timeoutNs, id, passes);
       if (answer !== STALE) return answer;
       this.#refresh();
     }
   }
 
-  #call(request, cost, timeoutNs, id) {
+  #call(request, cost, timeoutNs, id, passes) {
     const names = this.#names;
     const count = names.length;
     // As arguments of their own: an array would cost more than the call.
@@ -109,7 +131,7 @@ class Turnstile {
     const three = count > 2 && count <= 4 ? text(request, names[2]) : undefined;
     const four = count === 4 ? text(request, names[3]) : undefined;
     try {
-      return gateEnter(this.handle, cost, timeoutNs, waits, id, one, two, three, four);
+      return gateEnter(this.handle, cost, timeoutNs, waits, id, passes, one, two, three, four);
     } catch (error) {
       throw fromNative(error, () => wrongCount('cost', cost));
     }

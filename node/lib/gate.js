@@ -18,8 +18,8 @@ const LONGEST_EVERY_MS = 2 ** 31 / 1.1 - 1;
 const AS_RULES_SAY_NS = -1;
 const NO_RULES = { rules: [] };
 
-/** How web middleware enters: an Entry or a Refusal, or a promise of one. */
-let enter;
+/** The way into a gate, for web middleware. */
+let turnstileOf;
 /** Who takes rules that are pulled, or hears that there are none, as long as there is the gate. */
 let takerFor;
 
@@ -50,7 +50,7 @@ class Gate {
       change: (rules) => gate.deref()?.#change(rules, format) ?? false,
       fail: (error) => gate.deref()?.#fail(error) ?? false,
     });
-    enter = (gate, request, cost, ns, signal) => gate.#turnstile.enter(request, cost, ns, signal, asItIs);
+    turnstileOf = (gate) => gate.#turnstile;
   }
 
   tryEnter(request, options = undefined) {
@@ -124,7 +124,7 @@ class Gate {
   }
 
   stats() {
-    return attempt(() => native.gateStats(this.#turnstile.handle));
+    return this.#turnstile.stats();
   }
 
   on(event, listener) {
@@ -168,8 +168,6 @@ class Gate {
 
 printsAsText(Gate);
 
-const asItIs = (entered) => entered;
-
 function orThrow(entered) {
   if (entered instanceof Refusal) throw refusedError(entered);
   return entered;
@@ -200,4 +198,4 @@ function inMs({ retry_after_ns, ...rule }) {
   return { ...rule, retryAfterMs: retry_after_ns === null ? null : retry_after_ns / 1e6 };
 }
 
-module.exports = { AS_RULES_SAY_NS, Gate, enter };
+module.exports = { AS_RULES_SAY_NS, Gate, turnstileOf };

@@ -3,13 +3,15 @@
 const { isIP } = require('node:net');
 const { boolean, callable, options: checked, timeoutNs, whole } = require('./arguments.js');
 const { attempt, misconfigured, wrongType } = require('./errors.js');
-const { AS_RULES_SAY_NS, Gate, enter } = require('./gate.js');
+const { AS_RULES_SAY_NS, Gate, turnstileOf } = require('./gate.js');
 const native = require('./native.js');
+const { headersOf } = require('./refused.js');
 const { whenOver } = require('./response.js');
 
 const OPTIONS = ['attributes', 'trustedHops', 'timeoutMs', 'legacyHeaders'];
 const MOST_HOPS = 1_000;
 const NO_HEADERS = {};
+const asItIs = (entered) => entered;
 const MAPPED = '::ffff:';
 /** Why a wait ends when nobody is there any more. */
 const GONE = new Error('the connection was closed');
@@ -21,6 +23,8 @@ class Door {
   #trustedHops;
   #timeoutNs;
   #headers;
+  /** Hears of the end of responses that hold no permits: one for all, as one for each would cost more than the decision. */
+  #passed;
 
   constructor(gate, options = {}) {
     if (!(gate instanceof Gate)) throw wrongType('gate', gate, 'a Gate');
@@ -31,15 +35,22 @@ class Door {
     this.#trustedHops = whole('trustedHops', trustedHops, 0, MOST_HOPS, misconfigured);
     this.#timeoutNs = timeoutMs === undefined ? AS_RULES_SAY_NS : timeoutNs(timeoutMs);
     this.#headers = boolean('legacyHeaders', legacyHeaders) ? { legacy: true } : undefined;
+    this.#passed = function passed() {
+      turnstileOf(gate).passed(wentWell(this));
+    };
   }
 
   /** Has a visit go on, if it is admitted, be refused, or fail. Returns what it returns, or a promise of it. */
   pass(visit) {
     let entered;
     try {
-      entered = enter(this.#gate, this.#request(visit), 1, this.#timeoutNs, visit);
+      entered = this.#enter(visit);
     } catch (error) {
       return visit.fail(error);
+    }
+    if (entered === undefined || typeof entered === 'string') {
+      visit.response.on('close', this.#passed);
+      return visit.go(headersOf(entered));
     }
     if (!(entered instanceof Promise)) return this.#answer(visit, entered);
     return entered.then(
@@ -48,28 +59,59 @@ class Door {
     );
   }
 
+  #enter(visit) {
+    // An entry is needed for the figures of the older headers, and where to hear of the end takes more than one listener.
+    const passes = this.#headers === undefined && visit.response.socket !== null;
+    return turnstileOf(this.#gate).enter(this.#request(visit), 1, this.#timeoutNs, visit, asItIs, passes);
+  }
+
   #answer(visit, entered) {
     if (!entered.allowed) return visit.refuse(entered, entered.headers(this.#headers));
     // It waited, and nobody waits for it any more.
     if (visit.response.destroyed) return entered.release();
-    visit.hold(entered);
+    visit.entry = entered;
+    whenOver(visit.request, visit.response, () => this.leave(visit, wentWell(visit.response)));
     return visit.go(entered.applies ? entered.headers(this.#headers) : NO_HEADERS);
   }
 
-  #request(visit) {
-    const { request, asked } = visit;
-    const attributes = { method: request.method, path: visit.path(), client: this.#client(request) };
-    return this.#attributes === undefined ? attributes : { ...attributes, ...this.#attributes(asked) };
+  /** A visit is over; perhaps it was before. */
+  leave({ entry, response }, ok) {
+    if (entry !== undefined) {
+      if (!entry.released) entry.release(ok);
+    } else if (!response.destroyed) {
+      response.off('close', this.#passed);
+      turnstileOf(this.#gate).passed(ok);
+    }
   }
 
-  /** The peer; or, by the header, whoever asked the outermost trusted proxy. Only what trusted proxies added counts. */
-  #client(request) {
-    let address = request.socket.remoteAddress;
-    if (this.#trustedHops > 0) {
-      const forwarded = request.headers['x-forwarded-for'];
-      if (forwarded) address = addressOf(forwarded.split(',').slice(-this.#trustedHops)[0]) ?? address;
-    }
-    return address?.includes(':') ? clientOf(address) : address;
+  #request(visit) {
+    if (this.#attributes === undefined) return new Asked(visit, this.#trustedHops);
+    const { request, asked } = visit;
+    const attributes = { method: request.method, path: visit.path(), client: clientOf(request, this.#trustedHops) };
+    return { ...attributes, ...this.#attributes(asked) };
+  }
+}
+
+/** The attributes of a request, each looked up when a rule asks for it. */
+class Asked {
+  #visit;
+  #trustedHops;
+
+  constructor(visit, trustedHops) {
+    this.#visit = visit;
+    this.#trustedHops = trustedHops;
+  }
+
+  get method() {
+    return this.#visit.request.method;
+  }
+
+  get path() {
+    return this.#visit.path();
+  }
+
+  get client() {
+    return clientOf(this.#visit.request, this.#trustedHops);
   }
 }
 
@@ -80,15 +122,21 @@ class Door {
  * It is as much of an AbortSignal as a wait needs: one for each request would cost more than the gate.
  */
 class Visit {
-  aborted = false;
-  reason = GONE;
-  entry;
-
   constructor(request, response, asked, url) {
     this.request = request;
     this.response = response;
     this.asked = asked;
     this.url = url;
+    /** What it holds until its response is over. */
+    this.entry = undefined;
+  }
+
+  get aborted() {
+    return false;
+  }
+
+  get reason() {
+    return GONE;
   }
 
   /** As the framework looks it up. */
@@ -102,16 +150,20 @@ class Visit {
 
   /** Who is told too late has nothing to do. */
   removeEventListener() {}
+}
 
-  /** Until the response is over. */
-  hold(entry) {
-    this.entry = entry;
-    whenOver(this.request, this.response, () => this.leave(!this.response.errored && this.response.statusCode < 500));
-  }
+function wentWell(response) {
+  return response.statusCode < 500 && !response.errored;
+}
 
-  leave(ok) {
-    if (!this.entry.released) this.entry.release(ok);
+/** The peer; or, by the header, whoever asked the outermost trusted proxy. Only what trusted proxies added counts. */
+function clientOf(request, trustedHops) {
+  let address = request.socket.remoteAddress;
+  if (trustedHops > 0) {
+    const forwarded = request.headers['x-forwarded-for'];
+    if (forwarded) address = addressOf(forwarded.split(',').slice(-trustedHops)[0]) ?? address;
   }
+  return address?.includes(':') ? budgetOf(address) : address;
 }
 
 /** The path that a framework would look up: without query, and decoded but for what has a meaning in URLs. */
@@ -133,7 +185,7 @@ function pathOf(url) {
 }
 
 /** An IPv6 address as budgets are kept by: its network, since whoever has one address of it has them all. */
-function clientOf(address) {
+function budgetOf(address) {
   if (address.startsWith(MAPPED) && address.includes('.')) return address.slice(MAPPED.length);
   return attempt(() => native.clientOf(address)) ?? address;
 }

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 use std::time::Duration;
-use tidegate::gate::{Attributes, Begun, Entering, Entry, GateEvent, Progress, Refusal};
+use tidegate::gate::{Attributes, Begun, Entering, Entry, GateEvent, Progress, RateLimitHeaders, Refusal};
 use tidegate::{Gate, ManualClock, NEVER_NS, Status};
 
 /// The rules were changed: the names of the attributes are to be fetched.
@@ -28,7 +28,7 @@ const WAITS: f64 = -3.0;
 /// Attributes that are arguments of their own; more of them are in an array.
 const OWN_ARGUMENTS: usize = 4;
 /// The place of the first of them.
-const FIRST: usize = 5;
+const FIRST: usize = 6;
 
 /// A gate as one environment has it.
 pub struct Keeper {
@@ -151,8 +151,11 @@ pub fn gate_names(gate: &Handle<Keeper>) -> Vec<String> {
     gate.names()
 }
 
-/// (gate, cost, timeoutNs, waits, id, value...) -> what the request came to. A negative timeout is none. With more than four
+/// (gate, cost, timeoutNs, waits, id, passes, value...) -> what the request came to. A negative timeout is none. With more than four
 /// attributes there is an array of values in place of the first.
+///
+/// Who passes would not use the entry but to leave: one that holds no permits leaves at once, as ok, and what is returned is the text of
+/// [`EntryHeaders`], or undefined. One crossing in place of three.
 pub(crate) struct Enter;
 
 impl Method for Enter {
@@ -171,6 +174,9 @@ impl Method for Enter {
         }?;
         let answer = match begun {
             None => STALE,
+            Some(Begun::Entered(entry)) if call.boolean(5)? && !entry.holds_permits() => {
+                return headers_of(entry.headers(), call);
+            }
             Some(Begun::Entered(entry)) => keeper.entered(entry),
             Some(Begun::Refused(refusal)) => keeper.refused(refusal),
             Some(Begun::Waits(entering)) => {
@@ -268,10 +274,19 @@ impl Method for EntryHeaders {
     const ARGUMENTS: usize = 2;
 
     fn call(keeper: &Keeper, call: &Call) -> Answer {
-        let headers = keeper.of_entry(call.whole(1)?, Entry::headers);
-        match headers.filter(|headers| !headers.policy.is_empty()) {
-            Some(headers) => call.return_text(&format!("{}\n{}", headers.policy, headers.limit)),
+        match keeper.of_entry(call.whole(1)?, Entry::headers) {
+            Some(headers) => headers_of(headers, call),
             None => Call::return_undefined(),
         }
     }
+}
+
+fn headers_of(headers: RateLimitHeaders, call: &Call) -> Answer {
+    let RateLimitHeaders { policy: mut text, limit, .. } = headers;
+    if text.is_empty() {
+        return Call::return_undefined();
+    }
+    text.push('\n');
+    text.push_str(&limit);
+    call.return_ascii(&text)
 }

@@ -3,7 +3,7 @@
 use super::admission::{Asked, Held};
 use super::limiter::{Limiter, Taken};
 use super::refusal::Refusal;
-use super::rule_set::{Found, RuleSet, Values};
+use super::rule_set::{Found, Placed, RuleSet, Values};
 use crate::Status;
 use crate::quota::Quota;
 use crate::stats::Count;
@@ -84,15 +84,27 @@ impl Entry {
     /// How the quotas stood when the request was admitted, for each rule in force that has some: what is in shadow is nobody else's
     /// business.
     pub fn figures(&self) -> impl Iterator<Item = Figures<'_>> {
+        self.placed_figures().map(|(_, figures)| figures)
+    }
+
+    #[inline]
+    pub(super) fn placed_figures(&self) -> impl Iterator<Item = (&Placed, Figures<'_>)> {
         self.held.iter().filter_map(|hold| match hold.taken {
             Taken::Tokens { quota, remaining, reset_after_ns, .. } if hold.rule < self.set.first_shadow => {
                 let placed = self.set.rule(hold.rule);
                 let quota_index = quota as usize;
                 let rule = placed.rule.name.as_str();
-                Some(Figures { rule, quotas: &placed.quotas, quota_index, remaining, reset_after_ns })
+                Some((placed, Figures { rule, quotas: &placed.quotas, quota_index, remaining, reset_after_ns }))
             }
             _ => None,
         })
+    }
+
+    /// Whether it holds permits. If it doesn't, nobody waits for its release.
+    #[must_use]
+    #[inline]
+    pub fn holds_permits(&self) -> bool {
+        self.held.iter().any(|hold| matches!(hold.taken, Taken::Permits(_) | Taken::KeyedPermits(_)))
     }
 
     /// Gives the permits back; `ok` tells the statistics whether the work went well.

@@ -10,6 +10,8 @@ use serde_json::json;
 use std::time::Duration;
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// Between the items of a list.
+const SEPARATOR: &str = ", ";
 
 /// The values of a response's headers. Those that would be empty are to be left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,8 +30,8 @@ impl Entry {
     #[must_use]
     pub fn headers(&self) -> RateLimitHeaders {
         let mut headers = RateLimitHeaders::default();
-        for Figures { rule, quotas, quota_index, remaining, reset_after_ns } in self.figures() {
-            headers.add(rule, quotas, quota_index, remaining, Some(reset_after_ns));
+        for (placed, Figures { rule, quotas, quota_index, remaining, reset_after_ns }) in self.placed_figures() {
+            headers.add(&placed.policy, rule, quotas, quota_index, remaining, Some(reset_after_ns));
         }
         headers
     }
@@ -42,7 +44,8 @@ impl Refusal {
         let mut headers = RateLimitHeaders::default();
         let known_ns = self.retry_after_ns.filter(|ns| *ns != NEVER_NS);
         if self.quota.is_some() {
-            headers.add(&self.rule, &self.quotas, self.quota_index, self.remaining, known_ns);
+            let policy = policy(&self.rule, &self.quotas);
+            headers.add(&policy, &self.rule, &self.quotas, self.quota_index, self.remaining, known_ns);
         }
         headers.retry_after_s = known_ns.map(|ns| ns.div_ceil(SECOND_NS).max(1));
         headers
@@ -76,17 +79,14 @@ impl Refusal {
 }
 
 impl RateLimitHeaders {
-    fn add(&mut self, rule: &str, quotas: &[Quota], named: usize, remaining: u64, reset_ns: Option<u64>) {
-        let is_one = quotas.len() == 1;
-        for (index, quota) in quotas.iter().enumerate() {
-            begin_item(&mut self.policy, rule, (!is_one).then_some(index));
-            push(&mut self.policy, ";q=", quota.limit());
-            // A window of the field is whole seconds.
-            if quota.period_ns().is_multiple_of(SECOND_NS) {
-                push(&mut self.policy, ";w=", quota.period_ns() / SECOND_NS);
-            }
+    fn add(&mut self, policy: &str, rule: &str, quotas: &[Quota], named: usize, remaining: u64, reset_ns: Option<u64>) {
+        // Room for all that follows, so that it doesn't grow step by step.
+        self.policy.reserve(SEPARATOR.len() + policy.len());
+        if !self.policy.is_empty() {
+            self.policy.push_str(SEPARATOR);
         }
-        begin_item(&mut self.limit, rule, (!is_one).then_some(named));
+        self.policy.push_str(policy);
+        begin_item(&mut self.limit, rule, (quotas.len() > 1).then_some(named));
         // A burst over the limit is more than the policy tells of.
         push(&mut self.limit, ";r=", remaining.min(quotas[named].limit()));
         if let Some(reset_ns) = reset_ns {
@@ -97,11 +97,27 @@ impl RateLimitHeaders {
     }
 }
 
+/// The quotas of a rule in `RateLimit-Policy`.
+pub(super) fn policy(rule: &str, quotas: &[Quota]) -> String {
+    let mut policy = String::new();
+    for (index, quota) in quotas.iter().enumerate() {
+        begin_item(&mut policy, rule, (quotas.len() > 1).then_some(index));
+        push(&mut policy, ";q=", quota.limit());
+        // A window of the field is whole seconds.
+        if quota.period_ns().is_multiple_of(SECOND_NS) {
+            push(&mut policy, ";w=", quota.period_ns() / SECOND_NS);
+        }
+    }
+    policy
+}
+
 /// Adds the name of an item to a list: of a rule, or of one of its quotas.
 fn begin_item(list: &mut String, rule: &str, index: Option<usize>) {
-    // Room for what follows, so that it doesn't grow step by step.
     list.reserve(rule.len() + 64);
-    list.push_str(if list.is_empty() { "\"" } else { ", \"" });
+    if !list.is_empty() {
+        list.push_str(SEPARATOR);
+    }
+    list.push('"');
     list.push_str(rule);
     if let Some(index) = index {
         push(list, "/", index as u64 + 1);
@@ -109,20 +125,10 @@ fn begin_item(list: &mut String, rule: &str, index: Option<usize>) {
     list.push('"');
 }
 
-/// Adds a number behind what it is. By hand, since responses that are admitted have four of them: `write!` takes twice as long.
-fn push(text: &mut String, what: &str, mut number: u64) {
+/// Adds a number behind what it is. Responses that are admitted have two of them: `write!` takes twice as long.
+fn push(text: &mut String, what: &str, number: u64) {
     text.push_str(what);
-    let mut digits = [b'0'; 20];
-    let mut first = digits.len();
-    loop {
-        first -= 1;
-        digits[first] += (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    digits[first..].iter().for_each(|digit| text.push(char::from(*digit)));
+    text.push_str(itoa::Buffer::new().format(number));
 }
 
 /// After how long nothing of a quota counts any more at the latest, if so much of it is left.

@@ -1,6 +1,7 @@
 //! The rules of a gate at one time, which never change: another set takes their place.
 
 use super::checked::{Checked, Patience};
+use super::headers;
 use super::index::Index;
 use super::limiter::Limiter;
 use super::rule::{Mode, Rule};
@@ -39,6 +40,8 @@ pub(super) struct RuleSet {
 pub(super) struct Placed {
     pub(super) rule: Rule,
     pub(super) quotas: Vec<Quota>,
+    /// The quotas in `RateLimit-Policy`.
+    pub(super) policy: String,
     pub(super) overrides: Vec<(String, Vec<Quota>)>,
     pub(super) patience: Patience,
     pub(super) cost: u64,
@@ -86,6 +89,7 @@ impl RuleSet {
             conditions.push(own.into_iter().map(|(name, matcher)| (number(&name), matcher)).collect());
             Placed {
                 cost: rule.cost.unwrap_or(1),
+                policy: headers::policy(&rule.name, &quotas),
                 rule,
                 quotas,
                 overrides,
