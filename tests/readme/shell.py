@@ -10,6 +10,7 @@ ELSEWHERE = {
     r"pip install \./python": "tests/packaging/test_pip.py",
     r"npm install \./node": "tests/packaging/test_npm.py",
     r"cargo add tidegate --path \.\./tidegate/core": "tests/packaging/test_rust.py",
+    r"mvn -f java/pom\.xml install -DskipTests": "tests/packaging/test_maven.py",
     r"cc example\.c \$\(pkg-config --cflags --libs tidegate\)": "tests/packaging/test_c.py",
     r"c\+\+ -std=c\+\+17 example\.cpp \$\(pkg-config --cflags --libs tidegate\)": "tests/packaging/test_c.py",
     # The server of the page is asked for the same path.
