@@ -222,7 +222,7 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateWaiting,
                     Duration.ofNanos(elapsedNanos),
                     Nanos.duration(request.timeoutNanos()),
                     current().get(0).limit(),
-                    0,
+                    -1,
                     waitingFor(address, request.key()));
         }
     }

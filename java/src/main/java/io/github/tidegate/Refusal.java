@@ -10,7 +10,7 @@ import java.time.Duration;
  * @param elapsed how long it was waited, on the limiter's clock
  * @param timeout how long it would have been at most; {@link Decision#NEVER} if for ever
  * @param limit the limit: permits at once, or tokens in a period (of the first quota)
- * @param inFlight permits that are out (concurrency limiters)
+ * @param inFlight permits that are out; -1 of a rate limiter, which lends none
  * @param waiting how many others wait
  */
 public record Refusal(Status status, Duration elapsed, Duration timeout, long limit, long inFlight, long waiting)
@@ -19,6 +19,6 @@ public record Refusal(Status status, Duration elapsed, Duration timeout, long li
     @Override
     public String toString() {
         return status + " after " + elapsed + (timeout.equals(Decision.NEVER) ? "" : " of " + timeout) + ": limit "
-                + limit + ", " + inFlight + " in flight, " + waiting + " waiting";
+                + limit + (inFlight < 0 ? "" : ", " + inFlight + " in flight") + ", " + waiting + " waiting";
     }
 }
