@@ -181,15 +181,15 @@ pub(crate) enum Pause {
 }
 
 /// Nothing, outside of unit tests.
-#[cfg(not(test))]
+#[cfg(any(not(test), loom))]
 #[inline(always)]
 pub(crate) fn pause(_at: Pause) {}
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 pub(crate) use pauses::{at_next, pause};
 
 /// Others act on the thread of the call that is paused: so who comes between is certain.
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod pauses {
     use super::Pause;
     use std::cell::RefCell;

@@ -138,7 +138,7 @@ fn permits_are_held_until_the_entry_is_released_on_any_thread() {
     let entry = gate.enter(&path("/a")).unwrap();
     let refusal = refused(gate.enter(&path("/a")));
     assert_eq!((refusal.limit, refusal.remaining, refusal.in_flight, refusal.retry_after_ns), (1, 0, 1, None));
-    assert_eq!(refusal.to_string(), "denied by rule a: 1 permits, 0 available");
+    assert_eq!(refusal.to_string(), "denied by rule a: 1 permit, 0 available");
     std::thread::spawn(move || entry.release(false)).join().unwrap();
     gate.enter(&path("/a")).unwrap().release(true);
     let stats = gate.stats();

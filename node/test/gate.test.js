@@ -153,7 +153,7 @@ describe('a gate', () => {
     assert.equal(inspect(gate), 'Gate(one, two)');
     const entry = gate.tryEnter({ path: '/one' });
     assert.equal(inspect(entry), 'Entry(allowed, held)');
-    const text = 'denied by rule one: 1 permits, 0 available';
+    const text = 'denied by rule one: 1 permit, 0 available';
     const refused = gate.tryEnter({ path: '/one' });
     assert.equal(`${refused}`, text);
     assert.equal(JSON.parse(JSON.stringify(refused)).rule, 'one');

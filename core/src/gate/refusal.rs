@@ -92,6 +92,15 @@ impl Refusal {
     }
 }
 
+/// A number of something.
+struct Counted(u64, &'static str);
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}{}", self.0, self.1, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} by rule {}", self.status, self.rule)?;
@@ -100,8 +109,8 @@ impl fmt::Display for Refusal {
             write_key(f, key)?;
         }
         match &self.quota {
-            Some(quota) => write!(f, ": {quota}, {} tokens remaining", self.remaining)?,
-            None => write!(f, ": {} permits, {} available", self.limit, self.remaining)?,
+            Some(quota) => write!(f, ": {quota}, {} remaining", Counted(self.remaining, "token"))?,
+            None => write!(f, ": {}, {} available", Counted(self.limit, "permit"), self.remaining)?,
         }
         if self.waiting > 0 {
             write!(f, ", {} waiting", self.waiting)?;

@@ -1,5 +1,6 @@
 //! What a rule says, as it is written.
 
+use crate::table::MAX_KEYS;
 use crate::{MAX_COST, WhenFull};
 use schemars::{JsonSchema, Schema};
 use serde::{Serialize, Serializer};
@@ -66,11 +67,11 @@ pub struct Rule {
     pub mode: Mode,
     /// What a request of cost 1 costs here, in tokens or permits. By default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u64", range(max = MAX_COST))]
+    #[schemars(with = "u64", range(min = 1, max = MAX_COST))]
     pub cost: Option<u64>,
     /// For how many keys that count at once there is room. By default 100,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u64", range(max = MAX_COST))]
+    #[schemars(with = "u64", range(min = 1, max = MAX_KEYS))]
     pub max_keys: Option<u64>,
     /// What becomes of a new key when there is no room.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -33,6 +33,13 @@ struct Pace {
     poll: Duration,
 }
 
+impl Pace {
+    /// Soon, whatever else goes on in the directory.
+    fn of_the_next_look(self) -> Self {
+        Self { at_latest: self.settled, poll: self.settled, ..self }
+    }
+}
+
 const PACE: Pace =
     Pace { settled: Duration::from_millis(50), at_latest: Duration::from_secs(1), poll: Duration::from_secs(30) };
 
@@ -98,12 +105,12 @@ impl Gate {
         let read = read_file(&path);
         self.reload_read(&read, &path)?;
         self.watch("tidegate-file", move |watched| {
-            let mut file = WatchedFile { path, read, is_told, directories: Vec::new(), watcher: None };
+            let mut file = WatchedFile { path, read, seen: None, is_told, directories: Vec::new(), watcher: None };
             file.watch_directories(&watched, true);
             // Perhaps it did before its directories were watched.
             watched.signals.is_changed.store(true, Ordering::Relaxed);
             loop {
-                let slept = watched.settle(pace);
+                let slept = watched.settle(if file.seen.is_some() { pace.of_the_next_look() } else { pace });
                 if slept == Slept::Over {
                     return;
                 }
@@ -274,8 +281,10 @@ impl Watched {
 
 struct WatchedFile {
     path: PathBuf,
-    /// What it said when it was last looked at.
+    /// What the rules are from, or what was wrong with it.
     read: FileText,
+    /// What else it said when it was last looked at: perhaps half of what is being written.
+    seen: Option<FileText>,
     /// Whether to ask the system to tell of changes.
     is_told: bool,
     /// Those that are watched.
@@ -285,10 +294,15 @@ struct WatchedFile {
 }
 
 impl WatchedFile {
-    /// Changes the rules if the file says something else than before. Whether to go on.
+    /// Changes the rules if the file says something else than before, once it says so a second time. Whether to go on.
     fn look(&mut self, watched: &Watched) -> bool {
+        let seen = self.seen.take();
         let read = read_file(&self.path);
         if read == self.read {
+            return true;
+        }
+        if seen.as_ref() != Some(&read) {
+            self.seen = Some(read);
             return true;
         }
         self.read = read;
@@ -353,9 +367,10 @@ fn directories(path: &Path) -> Vec<PathBuf> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::{PACE, Pace, jitter};
-    use crate::gate::Gate;
+    use super::{PACE, Pace, Watched, WatchedFile, jitter, read_file};
+    use crate::gate::{Gate, GateEvent};
     use std::fs;
+    use std::sync::Arc;
     use std::time::{Duration, Instant};
 
     #[test]
@@ -376,6 +391,31 @@ mod tests {
         }
         drop(watch);
         fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_is_half_written_is_neither_taken_nor_told_to_be_wrong() {
+        let path = std::env::temp_dir().join(format!("tidegate-half-{}.toml", std::process::id()));
+        let whole = "[[rules]]\nname = 'all'\nconcurrency = 7\n";
+        fs::write(&path, "").unwrap();
+        let gate = Gate::new([]).unwrap();
+        let events = gate.events();
+        let watched = Watched { gate: Arc::downgrade(&gate.shared), signals: Arc::default() };
+        let read = read_file(&path);
+        let mut file = WatchedFile { path, read, seen: None, is_told: false, directories: Vec::new(), watcher: None };
+        for half in [&whole[..20], whole] {
+            fs::write(&file.path, half).unwrap();
+            assert!(file.look(&watched));
+            assert_eq!((gate.rules().rules.len(), events.next(Duration::ZERO)), (0, None));
+        }
+        assert!(file.look(&watched));
+        assert_eq!(gate.rules().rules[0].concurrency, Some(7));
+        assert!(matches!(events.next(Duration::ZERO), Some(GateEvent::Reloaded(_))));
+
+        fs::remove_file(&file.path).unwrap();
+        assert!(file.look(&watched) && events.next(Duration::ZERO).is_none());
+        assert!(file.look(&watched));
+        assert!(matches!(events.next(Duration::ZERO), Some(GateEvent::ReloadFailed(_))));
     }
 
     #[test]

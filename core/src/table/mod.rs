@@ -39,7 +39,7 @@ pub(crate) use stripes::Stripes;
 pub(crate) const EMPTY: u128 = 0;
 
 /// The most keys: so that 32 random bits choose among the lines.
-const MAX_KEYS: u64 = 1 << 32;
+pub(crate) const MAX_KEYS: u64 = 1 << 32;
 
 /// What to do with a new key whose slots are all taken by keys that still count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

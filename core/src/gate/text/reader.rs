@@ -51,7 +51,7 @@ impl Reader<'_, '_> {
         }
         for Field { name, at, node } in fields {
             match &**name {
-                "$schema" => drop(self.text(node, name)),
+                "$schema" => drop(self.text(node, name, "a text")),
                 "show_keys" => rules.show_keys = self.boolean(node, name),
                 "rules" => {
                     let items = self.items(node, name, RULES);
@@ -91,7 +91,7 @@ impl Reader<'_, '_> {
                 "key" => rule.key = self.texts(node, name),
                 "quota" => rule.quota = self.texts(node, name),
                 "concurrency" => rule.concurrency = self.whole(node, name),
-                "timeout" => rule.timeout = self.text(node, name),
+                "timeout" => rule.timeout = self.text(node, name, "a text such as \"50ms\", or \"call\""),
                 "max_waiters" => rule.max_waiters = self.whole(node, name),
                 "mode" => rule.mode = self.mode(node),
                 "cost" => rule.cost = self.whole(node, name),
@@ -169,10 +169,10 @@ impl Reader<'_, '_> {
         .or_else(|| self.wrong(node, "when_full", "\"evict\", \"deny_new\""))
     }
 
-    fn text(&mut self, node: &Node<'_>, argument: &str) -> Option<String> {
+    fn text(&mut self, node: &Node<'_>, argument: &str, allowed: &str) -> Option<String> {
         match &node.value {
             Value::Text(text) => Some(text.to_string()),
-            _ => self.wrong(node, argument, "a text"),
+            _ => self.wrong(node, argument, allowed),
         }
     }
 
@@ -183,7 +183,7 @@ impl Reader<'_, '_> {
             Value::List(items) => {
                 let mut texts = Vec::with_capacity(items.len());
                 for node in items {
-                    texts.extend(self.text(node, argument));
+                    texts.extend(self.text(node, argument, "a text"));
                 }
                 texts
             }

@@ -41,7 +41,7 @@ fn cost(format: Format, value: &str) -> Result<Option<u64>, String> {
 fn all_that_is_wrong_is_told_at_once_by_line_rule_and_argument() {
     let toml = "show_keys = 1\n[[rules]]\nname = 'a'\nqouta = '5/s'\nmatch.path = '/x'\nmatch.host = {globb = 'x'}\n\
                 match.method = {exact = 'a', glob = 'b'}\n[[rules]]\nquota = [5, '7/s']\nmode = 'on'\n\
-                [rules.overrides]\na = 5\n[[rules]]\nname = 'sound'\nquota = '5/s'\n";
+                timeout = 50\n[rules.overrides]\na = 5\n[[rules]]\nname = 'sound'\nquota = '5/s'\n";
     assert_eq!(
         shown(toml, Format::Toml),
         [
@@ -54,7 +54,8 @@ fn all_that_is_wrong_is_told_at_once_by_line_rule_and_argument() {
             "line 8: rule #2: name: got nothing; allowed: a text that isn't empty",
             "line 9: rule #2: quota: got 5; allowed: a text",
             "line 10: rule #2: mode: got \"on\"; allowed: \"enforce\", \"shadow\", \"off\"",
-            "line 12: rule #2: overrides.a: got 5; allowed: a text or a list of texts",
+            "line 11: rule #2: timeout: got 50; allowed: a text such as \"50ms\", or \"call\"",
+            "line 13: rule #2: overrides.a: got 5; allowed: a text or a list of texts",
         ]
     );
     let json = "{\"rules\": [\n {\"name\": \"a\", \"match\": {\n  \"path\": {\"exact\": [\"x\", [[1]]]}}},\n 5]}";
