@@ -1,25 +1,43 @@
 #!/usr/bin/env bash
 # Runs make targets one after the other, goes on after a failure, and closes with a table of names, seconds and results.
+# What takes longer than stage_seconds.txt allows has failed: a target, or, by NAME, all of them together. STAGE_FACTOR=2
+# allows a slow machine twice as much.
 # usage: stages.sh NAME TARGET...      (the table is kept in build/stages/NAME.txt)
 set -u
 trap 'exit 130' INT
 
 name=$1
 shift
+budgets=$(dirname "${BASH_SOURCE[0]}")/stage_seconds.txt
 mkdir -p build/stages
 report=build/stages/$name.txt
 : > "$report"
 passed=0
 failed=0
 
+# verdict NAME SECONDS: "passed", or by how much it took too long.
+verdict() {
+    awk -v name="$1" -v seconds="$2" -v factor="${STAGE_FACTOR:-1}" '
+        $1 == name { allowed = $2 * factor }
+        END {
+            if (allowed && seconds > allowed)
+                printf "FAILED: took more than %d s (scripts/stage_seconds.txt; STAGE_FACTOR=2 allows twice that)", allowed
+            else
+                print "passed"
+        }' "$budgets"
+}
+
 for target; do
     printf '\n==> %s\n' "$target"
     started=$SECONDS
     if "${MAKE:-make}" --no-print-directory "$target"; then
-        result=passed
-        passed=$((passed + 1))
+        result=$(verdict "$target" $((SECONDS - started)))
     else
         result=FAILED
+    fi
+    if [ "$result" = passed ]; then
+        passed=$((passed + 1))
+    else
         failed=$((failed + 1))
     fi
     row=$(printf '%-20s %6d s  %s' "$target" $((SECONDS - started)) "$result")
@@ -27,7 +45,13 @@ for target; do
     printf '%s\n' "$row" >> "$report"
 done
 
-printf '%-20s %6d s\n%d passed, %d failed\n' total "$SECONDS" "$passed" "$failed" >> "$report"
+result=$(verdict "$name" "$SECONDS")
+if [ "$result" = passed ]; then
+    result=''
+else
+    failed=$((failed + 1))
+fi
+printf '%-20s %6d s  %s\n%d passed, %d failed\n' total "$SECONDS" "$result" "$passed" "$failed" >> "$report"
 printf '\nmake %s, stage by stage:\n' "$name"
 cat "$report"
 [ "$failed" -eq 0 ]
