@@ -33,7 +33,10 @@ STAGES := MAKE="$(MAKE)" scripts/stages.sh
 BUILD_STAGES := build-native $(addprefix build-,$(call has,python node java))
 PACKAGES := $(if $(call has,rust),test_rust) $(if $(call has,c cpp),test_c) $(if $(call has,python),test_pip) $(if $(call has,node),test_npm)
 PACKAGES += $(if $(call has,java),test_maven)
-TEST_STAGES := $(call has,rust) $(if $(call has,c cpp),c) $(call has,python node java) conformance readme $(if $(call has,python),scenarios) $(if $(call has,python node java),moving) $(if $(PACKAGES),packaging) repo
+# Their budgets are of this kind of machine.
+INSTRUCTIONS := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(call has,c python node))
+TEST_STAGES := $(call has,rust) $(if $(call has,c cpp),c) $(call has,python node java) $(if $(INSTRUCTIONS),instructions)
+TEST_STAGES += conformance readme $(if $(call has,python),scenarios) $(if $(call has,python node java),moving) $(if $(PACKAGES),packaging) repo
 
 # ---------------------------------------------------------------------------------------------------- what to type
 
@@ -54,6 +57,7 @@ demo: ## guard a real server in each language, fire real requests at it, show on
 
 test: ## run every test, end with a table of stages and seconds
 	@scripts/toolchain.sh require $(LANGS)
+	@$(if $(INSTRUCTIONS),scripts/toolchain.sh require-valgrind)
 	@$(STAGES) test $(BUILD_STAGES) $(addprefix test-,$(TEST_STAGES))
 
 release-check: ## what a release needs: each package installs into a fresh folder, one version is everywhere
@@ -228,11 +232,14 @@ lint-node: node/node_modules/.ready
 	npm --prefix node run lint
 	node/node_modules/.bin/biome ci --config-path node --error-on-warnings bench/node tests/moving
 
-.PHONY: test-rust test-c test-python test-node test-java test-conformance test-readme test-scenarios test-moving test-packaging test-repo
+# Optimized, but not across crates, which would take longer to compile than it spares; and without the gate, which has no models.
+LOOM := RUSTFLAGS='--cfg loom' CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+
+.PHONY: test-rust test-c test-python test-node test-java test-instructions test-conformance test-readme test-scenarios test-moving test-packaging test-repo
 test-rust: lint-rust
 	cargo test --no-fail-fast -p tidegate -p tidegate-ffi
 	cargo test --release -p tidegate --test one_shot_keys
-	RUSTFLAGS='--cfg loom' cargo test -p tidegate --release --test loom --test loom_table --test loom_wait --target-dir target/loom
+	$(LOOM) cargo test -p tidegate --release --no-default-features --test loom --test loom_table --test loom_wait --target-dir target/loom
 
 test-c: build-native build-test-panic
 	tests/c/run.sh build
@@ -248,6 +255,10 @@ test-java: build-java build-test-panic
 	rm -f java/target/maven-javadoc-plugin-stale-data.txt
 	$(MVN) -f java/pom.xml install
 	$(MVN) -q -f java/frameworks/pom.xml verify
+
+test-instructions: $(if $(call has,c),build-native) $(if $(call has,python),build-python) $(if $(call has,node),build-node)
+	$(PYTHON) -m unittest discover -s tests/instructions
+	$(PYTHON) tests/instructions/run.py $(INSTRUCTIONS)
 
 DRIVER_rust   := target/release/examples/conformance
 DRIVER_c      := build/c/conformance_c

@@ -2,6 +2,7 @@
 # Which languages can be built on this machine?
 # usage: toolchain.sh available LANG...   prints those that can be, names the others on stderr
 #        toolchain.sh require LANG...     fails if one can't be, naming what to install
+#        toolchain.sh require-valgrind    fails without valgrind, which counts instructions
 set -u
 
 python=${PYTHON:-python3}
@@ -77,6 +78,12 @@ missing_java() {
 
 mode=$1
 shift
+if [ "$mode" = require-valgrind ]; then
+    problem=$(tool valgrind 3.15 'valgrind 3.15 or later (Debian: apt install valgrind); test-instructions counts with it' \
+        valgrind --version)
+    [ -z "$problem" ] || { echo "$problem" >&2; exit 1; }
+    exit
+fi
 base=$(missing_base)
 available=()
 missing=()

@@ -19,6 +19,7 @@ TOOLS = {
     "javac": "javac 17.0.15",
     "java": 'openjdk version "17.0.15" 2025-04-15',
     "mvn": "Apache Maven 3.8.7",
+    "valgrind": "valgrind-3.19.0",
 }
 SHELL_TOOLS = ("bash", "grep", "head", "sed")
 LANGUAGES = ("rust", "c", "cpp", "python", "node", "java")
@@ -83,6 +84,16 @@ class Toolchain(unittest.TestCase):
         picked_up = "echo 'Picked up JAVA_TOOL_OPTIONS: -Xmx2g'; echo 'javac 21'"
         result = self.check("require", "java", mvn=r"printf '\033[1mApache Maven 3.8.7\033[m\n'", javac=picked_up)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_a_missing_or_old_valgrind_is_named_with_what_to_install(self):
+        for tools, said in (
+            ({"without": ["valgrind"]}, "valgrind is missing"),
+            ({"valgrind": "echo valgrind-3.14.0"}, "3.14.0 is too old"),
+        ):
+            result = self.check("require-valgrind", **tools)
+            self.assertEqual(result.returncode, 1)
+            self.assertRegex(result.stderr, f"{said}.*: install valgrind .*apt install valgrind")
+        self.assertEqual(self.check("require-valgrind").returncode, 0)
 
     def test_a_python_without_venv_is_told_apart(self):
         without_venv = 'case $1 in -c) exit 1 ;; *) echo "Python 3.11.2" ;; esac'
