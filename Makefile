@@ -67,7 +67,7 @@ release-check: ## what a release needs: each package installs into a fresh folde
 	@$(STAGES) release-check $(BUILD_STAGES) test-packaging test-repo msrv
 	@echo 'Not run: other platforms than this one, and free-threaded CPython; see .github/workflows/release.yml.'
 
-bench: build ## measure against the peers of each language, side by side
+bench: build build/pictures/.ready ## measure against the peers of each language, side by side
 	$(PYTHON) bench/run.py
 
 # Until it is interrupted.
