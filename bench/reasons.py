@@ -42,16 +42,10 @@ REASONS = [
     ),
     Reason(
         "rust",
-        "await acquire, gcra",
+        "await acquire*",
         "*",
-        "Ours is first come, first served, so it goes by the queue, and the caller's timer is kept in a box; governor "
-        "has no queue, tower one task.",
-    ),
-    Reason(
-        "rust",
-        "await acquire + release",
-        "*",
-        "Ours reads the clock when the wait begins, to tell how long it was; tokio's and tower's have no time-outs.",
+        "A future of ours has a place in a queue, a deadline and a timer, which it takes time to make and to drop; "
+        "governor's has no queue, tokio's and tower's no deadline.",
     ),
     Reason(
         "rust",

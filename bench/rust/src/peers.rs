@@ -80,7 +80,8 @@ pub async fn call_when_ready<S: Service<(), Response = (), Error = Infallible>>(
     let Ok(()) = service.call(()).await;
 }
 
-/// What a future has at its first poll.
+/// What a future has at its first poll. Into the caller, as an executor's loop has it.
+#[inline(always)]
 pub fn at_once<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,

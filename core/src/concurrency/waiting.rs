@@ -28,7 +28,7 @@ impl ConcurrencyLimiter {
     /// # Errors
     ///
     /// If it timed out, as many wait as may, or the limiter is closed.
-    #[inline]
+    #[inline(always)]
     pub fn acquire(&self, timeout: impl Into<Option<Duration>>) -> Result<Permit<'_>, AcquireError> {
         self.acquire_n(1, timeout)
     }
@@ -39,11 +39,12 @@ impl ConcurrencyLimiter {
     /// # Errors
     ///
     /// If permits is not 1 … 2⁵³−1 or exceeds the limit, it timed out, as many wait as may, or the limiter is closed.
-    #[inline]
+    #[inline(always)]
     pub fn acquire_n(&self, permits: u64, timeout: impl Into<Option<Duration>>) -> Result<Permit<'_>, AcquireError> {
         check_cost("permits", permits)?;
         match self.take_free(permits) {
-            // Apart from the other way, so that the permit is made where it will be.
+            // Apart from the other way, and inlined, so that the permit is made where it will be: one that is handed on in memory is
+            // written in parts and read in greater ones, which makes a processor wait for the store.
             Some(raw) => Ok(Permit::new(&self.shared, raw)),
             None => self.wait_for(permits, timeout.into(), None).map(|raw| Permit::new(&self.shared, raw)),
         }
@@ -67,7 +68,7 @@ impl ConcurrencyLimiter {
     /// # Errors
     ///
     /// As for `acquire_n`.
-    #[inline]
+    #[inline(always)]
     pub fn acquire_raw(&self, permits: u64, timeout: impl Into<Option<Duration>>) -> Result<RawPermit, AcquireError> {
         check_cost("permits", permits)?;
         match self.take_free(permits) {
@@ -112,6 +113,7 @@ impl ConcurrencyLimiter {
     }
 
     /// [`acquire`](Self::acquire) as a future of any runtime. Dropping it leaves the queue.
+    #[inline]
     pub fn acquire_async(&self) -> AcquirePermit<'_> {
         AcquirePermit { limiter: self, wait: Wait::new(Request::new(1, None), None) }
     }
@@ -203,16 +205,24 @@ pub struct AcquirePermit<'a> {
 impl<'a> Future for AcquirePermit<'a> {
     type Output = Result<Permit<'a>, AcquireError>;
 
+    // As `acquire_n`.
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        let (limiter, permits) = (this.limiter, this.wait.request().cost);
-        let shared: &'a Shared = &limiter.shared;
-        if this.wait.is_new()
-            && let Some(permit) = limiter.take_free(permits)
+        if self.wait.is_new()
+            && let Some(permit) = self.limiter.take_free(self.wait.request().cost)
         {
-            return Poll::Ready(Ok(Permit::new(shared, permit)));
+            return Poll::Ready(Ok(Permit::new(&self.limiter.shared, permit)));
         }
-        this.wait.poll(shared, context).map(|waited| match waited {
+        self.poll_queue(context)
+    }
+}
+
+impl<'a> AcquirePermit<'a> {
+    #[cold]
+    fn poll_queue(&mut self, context: &mut Context<'_>) -> Poll<Result<Permit<'a>, AcquireError>> {
+        let (limiter, permits) = (self.limiter, self.wait.request().cost);
+        let shared: &'a Shared = &limiter.shared;
+        self.wait.poll(shared, context).map(|waited| match waited {
             Ok(at_ns) => Ok(Permit::new(shared, shared.permit(permits, at_ns))),
             Err(failure) => Err(limiter.refused(failure)),
         })
@@ -220,6 +230,7 @@ impl<'a> Future for AcquirePermit<'a> {
 }
 
 impl Drop for AcquirePermit<'_> {
+    #[inline]
     fn drop(&mut self) {
         let shared = &*self.limiter.shared;
         self.wait.leave(shared);

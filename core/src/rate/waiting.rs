@@ -1,6 +1,5 @@
 //! Waiting for tokens: on the thread, as a future, and by ticket.
 
-use super::shared::Shared;
 use super::{RateLimiter, check_cost};
 use crate::wait::{self, AcquireError, Event, Failure, Granted, Interrupt, Request, Started, Ticket, Wait};
 use crate::{Error, Grant};
@@ -85,6 +84,7 @@ impl RateLimiter {
     /// # Errors
     ///
     /// At once, if cost is not 1 … 2⁵³−1; when it is awaited, as for `acquire_n`.
+    #[inline]
     pub fn acquire_async<F: Future<Output = ()> + Send + 'static>(
         &self,
         cost: u64,
@@ -180,17 +180,26 @@ pub struct AcquireTokens<'a> {
 impl Future for AcquireTokens<'_> {
     type Output = Result<(), AcquireError>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { limiter, wait } = &mut *self;
-        let shared: &Shared = &limiter.shared;
-        if wait.is_new() && shared.take_free(wait.request().cost) {
+        if self.wait.is_new() && self.limiter.shared.take_free(self.wait.request().cost) {
             return Poll::Ready(Ok(()));
         }
-        wait.poll(shared, context).map(|waited| waited.map(drop).map_err(|failure| limiter.refused(failure)))
+        self.poll_queue(context)
+    }
+}
+
+impl AcquireTokens<'_> {
+    #[cold]
+    fn poll_queue(&mut self, context: &mut Context<'_>) -> Poll<Result<(), AcquireError>> {
+        let limiter = self.limiter;
+        let waited = self.wait.poll(&*limiter.shared, context);
+        waited.map(|waited| waited.map(drop).map_err(|failure| limiter.refused(failure)))
     }
 }
 
 impl Drop for AcquireTokens<'_> {
+    #[inline]
     fn drop(&mut self) {
         let shared = &*self.limiter.shared;
         self.wait.leave(shared);

@@ -13,6 +13,7 @@ use std::time::Duration;
 /// Sleeps for so long, by the timer of whichever runtime.
 pub(crate) type Sleep = Box<dyn FnMut(Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
+#[inline]
 pub(crate) fn boxed<F: Future<Output = ()> + Send + 'static>(
     mut sleep: impl FnMut(Duration) -> F + Send + 'static,
 ) -> Option<Sleep> {
@@ -30,15 +31,18 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
+    #[inline]
     pub(crate) fn new(request: Request, sleep: Option<Sleep>) -> Self {
         Self { request, began_ns: None, ticket: None, sleep, sleeping: None }
     }
 
+    #[inline]
     pub(crate) fn request(&self) -> Request {
         self.request
     }
 
     /// Whether it was never polled.
+    #[inline]
     pub(crate) fn is_new(&self) -> bool {
         self.began_ns.is_none()
     }
@@ -85,10 +89,16 @@ impl Wait {
         }
     }
 
+    #[inline]
     pub(crate) fn leave(&mut self, source: &impl Source) {
-        if let Some(ticket) = self.ticket.take()
-            && let Left::Settled(Outcome::Granted(granted)) = rules::leave(source, ticket)
-        {
+        if let Some(ticket) = self.ticket.take() {
+            self.give_up(source, ticket);
+        }
+    }
+
+    #[cold]
+    fn give_up(&self, source: &impl Source, ticket: Ticket) {
+        if let Left::Settled(Outcome::Granted(granted)) = rules::leave(source, ticket) {
             source.give_back(self.request.cost, granted);
         }
     }

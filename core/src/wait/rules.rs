@@ -76,6 +76,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    #[inline]
     pub(crate) fn new(cost: u64, timeout: Option<Duration>) -> Self {
         Self { cost, timeout }
     }
