@@ -4,7 +4,7 @@ const { fileURLToPath } = require('node:url');
 const { callable, count, oneOf, options: checked, signalOf, timeoutNs } = require('./arguments.js');
 const { clockHandle } = require('./clock.js');
 const { Turnstile } = require('./entering.js');
-const { attempt, outOfRange, wrongType } = require('./errors.js');
+const { attempt, misconfigured, outOfRange, wrongType } = require('./errors.js');
 const { during } = require('./guard.js');
 const { Happenings } = require('./happenings.js');
 const native = require('./native.js');
@@ -17,6 +17,8 @@ const LONGEST_EVERY_MS = 2 ** 31 / 1.1 - 1;
 /** To the native library: as long as the rules say. */
 const AS_RULES_SAY_NS = -1;
 const NO_RULES = { rules: [] };
+/** What is rather the path of a file than the text of rules. */
+const PATH = /^[^\n]+\.(toml|json|ya?ml)$/i;
 
 /** The way into a gate, for web middleware. */
 let turnstileOf;
@@ -77,6 +79,9 @@ class Gate {
     const { format } = options === undefined ? {} : checked(options, ['format']);
     const handle = this.#turnstile.handle;
     if (typeof rules === 'string') {
+      if (format === undefined && PATH.test(rules)) {
+        throw misconfigured('rules', rules, 'the text of rules; Gate.open is for those of a file');
+      }
       oneOf('format', format, FORMATS);
       return orFaults(attempt(() => native.gateReload(handle, rules, format)));
     }

@@ -136,6 +136,9 @@ describe('a gate', () => {
       assert.throws(() => gate.tryEnter(request), { name: 'TypeError', argument: 'request' });
     }
     assert.throws(() => gate.tryEnter({}, { costs: 1 }), /options\.costs: got 1; allowed: cost/);
+    const path = /got ["']rules\.toml["']; allowed: the text of rules; .*open.* is for those of a file/;
+    assert.throws(() => new Gate('rules.toml'), path);
+    assert.throws(() => gate.reload('rules.toml', { format: 'yaml' }), path);
     assert.throws(() => new Gate('rules: []'), /format: got undefined; allowed: toml, json, yaml/);
     assert.throws(() => new Gate('', { format: 'ini' }), /format: got 'ini'; allowed: toml, json, yaml/);
     assert.throws(() => new Gate(1), { argument: 'rules' });

@@ -74,6 +74,10 @@ pub(super) fn read(text: &str, format: Format, file: Option<&str>) -> (Rules, Li
     } else {
         read_source(&Source::new(text.strip_prefix('\u{feff}').unwrap_or(text)), format)
     };
+    if file.is_none() && !found.2.is_empty() && is_path(text) {
+        let allowed = "the text of rules; `open` is for those of a file";
+        found = failed(Fault::new("text", node::brief(&format!("{text:?}")), allowed));
+    }
     for fault in &mut found.2 {
         fault.file = file.map(String::from);
     }
@@ -93,6 +97,11 @@ fn read_source(source: &Source<'_>, format: Format) -> (Rules, Lines, Vec<Fault>
             failed(Fault { line: Some(source.line(at)), ..Fault::new("text", source.line_at(at), allowed) })
         }
     }
+}
+
+/// Whether a text that is no rules is rather the name of a file with some.
+fn is_path(text: &str) -> bool {
+    !text.contains('\n') && Format::of_path(text).is_some()
 }
 
 fn failed(fault: Fault) -> (Rules, Lines, Vec<Fault>) {

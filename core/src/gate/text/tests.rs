@@ -38,6 +38,18 @@ fn cost(format: Format, value: &str) -> Result<Option<u64>, String> {
 }
 
 #[test]
+fn who_gives_the_path_of_a_file_for_its_text_is_told_so() {
+    let told = "text: got \"conf/rules.toml\"; allowed: the text of rules; `open` is for those of a file";
+    for format in FORMATS {
+        assert_eq!(shown("conf/rules.toml", format), [told]);
+    }
+    assert_eq!(sound("rules = [] # as in rules.toml", Format::Toml), Rules::default());
+    assert!(shown("rules.ini", Format::Toml)[0].starts_with("line 1: text: got rules.ini; allowed: TOML: "));
+    let (.., in_file) = read("other.yaml", Format::Yaml, Some("rules.yaml"));
+    assert!(!in_file[0].allowed.contains("open"), "{}", in_file[0]);
+}
+
+#[test]
 fn all_that_is_wrong_is_told_at_once_by_line_rule_and_argument() {
     let toml = "show_keys = 1\n[[rules]]\nname = 'a'\nqouta = '5/s'\nmatch.path = '/x'\nmatch.host = {globb = 'x'}\n\
                 match.method = {exact = 'a', glob = 'b'}\n[[rules]]\nquota = [5, '7/s']\nmode = 'on'\n\
