@@ -126,18 +126,21 @@ unsafe fn bytes_of<'a>(env: sys::napi_env, value: sys::napi_value) -> Option<&'a
     Some(if length == 0 { &[] } else { unsafe { slice::from_raw_parts(data.cast::<u8>(), length) } })
 }
 
-/// Room for the bytes of as many keys as are mostly asked for at once.
-const ROOM_TOGETHER: usize = 8192;
+/// Room for as many keys as are mostly asked for at once, in UTF-16 units.
+const ROOM_TOGETHER: usize = 4096;
 
-/// Where the bytes of many keys are if they had to be made from a string.
+/// Where many keys are if they had to be made from a string.
 pub(crate) struct KeysBuffer {
-    stack: [MaybeUninit<u8>; ROOM_TOGETHER],
+    units: [MaybeUninit<u16>; ROOM_TOGETHER],
+    ascii: [MaybeUninit<u8>; ROOM_TOGETHER],
+    long: Vec<u16>,
     heap: Vec<u8>,
 }
 
 impl KeysBuffer {
     pub(crate) fn new() -> Self {
-        Self { stack: [MaybeUninit::uninit(); ROOM_TOGETHER], heap: Vec::new() }
+        let (units, ascii) = ([MaybeUninit::uninit(); ROOM_TOGETHER], [MaybeUninit::uninit(); ROOM_TOGETHER]);
+        Self { units, ascii, long: Vec::new(), heap: Vec::new() }
     }
 }
 
@@ -162,38 +165,51 @@ pub(crate) unsafe fn read_together<'a>(
     buffer: &'a mut KeysBuffer,
 ) -> Option<&'a [u8]> {
     let total = lengths.iter().map(|length| length_of(*length)).sum::<usize>();
+    let KeysBuffer { units, ascii, long, heap } = buffer;
     let room = if total < ROOM_TOGETHER {
-        &mut buffer.stack[..]
+        &mut units[..]
     } else {
-        buffer.heap.reserve(total + 1);
-        buffer.heap.spare_capacity_mut()
+        long.reserve(total + 1);
+        long.spare_capacity_mut()
     };
     let mut written = 0;
+    // As UTF-16, which Node writes from the pieces that the string was put together of; for UTF-8 it would make one piece of them first.
     // SAFETY: `env` and `value` are valid, says the caller; there is as much room as is said.
     let status =
-        unsafe { sys::napi_get_value_string_utf8(env, value, room.as_mut_ptr().cast(), total + 1, &raw mut written) };
+        unsafe { sys::napi_get_value_string_utf16(env, value, room.as_mut_ptr().cast(), total + 1, &raw mut written) };
     if status != sys::Status::napi_ok {
         // SAFETY: as the caller says.
         return unsafe { bytes_of(env, value) }.filter(|bytes| bytes.len() == total);
     }
-    // SAFETY: Node has written so many bytes.
-    let text = unsafe { slice::from_raw_parts(room.as_ptr().cast::<u8>(), written) };
-    if written == total && text.is_ascii() {
-        return Some(text);
+    if written != total {
+        return None;
     }
-    // SAFETY: as the caller says, and it is a string.
-    let units = unsafe { units_of(env, value) }?;
+    // SAFETY: Node has written so many units.
+    let units = unsafe { slice::from_raw_parts(room.as_ptr().cast::<u16>(), total) };
+    // All are looked at, many at once.
+    if units.iter().fold(0, |all, unit| all | unit) < 0x80 {
+        let bytes = if total < ROOM_TOGETHER {
+            &mut ascii[..]
+        } else {
+            heap.reserve(total);
+            heap.spare_capacity_mut()
+        };
+        for (byte, unit) in bytes.iter_mut().zip(units) {
+            byte.write(*unit as u8);
+        }
+        // SAFETY: so many bytes were just written.
+        return Some(unsafe { slice::from_raw_parts(bytes.as_ptr().cast::<u8>(), total) });
+    }
     // Each on its own: halves of a pair that two keys bear stay lone.
-    let mut rest = &*units;
-    buffer.heap.clear();
+    let mut rest = units;
     for length in lengths {
         let (key, behind) = rest.split_at_checked(length_of(*length))?;
-        let before = buffer.heap.len();
-        append(&mut buffer.heap, key);
-        *length = u32::try_from(buffer.heap.len() - before).ok()?.to_ne_bytes();
+        let before = heap.len();
+        append(heap, key);
+        *length = u32::try_from(heap.len() - before).ok()?.to_ne_bytes();
         rest = behind;
     }
-    rest.is_empty().then_some(&buffer.heap)
+    Some(heap)
 }
 
 /// A key as an argument of what is called now and then.
