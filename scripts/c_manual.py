@@ -9,8 +9,18 @@ from pathlib import Path
 HEADER = Path(__file__).resolve().parents[1] / "include" / "tidegate.h"
 INTRODUCTION = """# The C API
 
-Made from [tidegate.h](../include/tidegate.h) by `make header`, and says the same. First steps: [getting
-started](getting-started/c.md).
+Made from [tidegate.h](../include/tidegate.h) by `make header`, and says the same. Programs to start from: [getting
+started](getting-started/c.md), and for waiting and the gate [include](../include/README.md). In short:
+
+- *Linking*: `-ltidegate`, shared or static; pkg-config and CMake know it.
+- *Ownership*: whoever has an object made is its owner, until `_free` ([Objects](#objects)); structs are the
+  caller's own.
+- *Threads*: any function from any thread at any time, also on one object; none in a signal handler.
+- *Errors*: what is returned is 0, an answer above it, or a mistake below it, which changed nothing
+  ([Statuses](#statuses-and-versions)). A text that says what is allowed is made where something is built or read.
+- *Forks*: a child works at once, without the permits, waits and callbacks of its parent ([a forked
+  child](../include/README.md#a-forked-child)).
+- *ABI*: nothing is ever removed or changed. Structs grow by their `struct_size`, functions by others with a suffix.
 """
 
 
