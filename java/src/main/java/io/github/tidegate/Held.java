@@ -22,6 +22,14 @@ final class Held implements Runnable {
     /** Makes sure that this class is ready for use. */
     static void require() {}
 
+    /**
+     * Something is held from now on. Release order is enough, and saves the wait for all stores that a volatile one is: who finds this
+     * grant, to give it back, finds the limiter too, and how the permit gets to another thread is up to its owner in any case.
+     */
+    void lend(long grant) {
+        GRANT.lazySet(this, grant);
+    }
+
     /** Returns false if that grant was given back before. */
     boolean release(long grant, boolean ok) {
         if (!GRANT.compareAndSet(this, grant, grant + 1)) {

@@ -145,7 +145,7 @@ abstract sealed class Lender extends Owner implements AutoCloseable
         long grant = held.grant | 1;
         Permit permit = new Permit(tag, grant, permits);
         held.limiter = this;
-        held.grant = grant;
+        held.lend(grant);
         return permit;
     }
 
