@@ -53,16 +53,43 @@ run_tests() {
     fi
 }
 
+# Starts a check and goes on; as many run at once as there are processors. `settle` waits for those that still run.
+processors=$(getconf _NPROCESSORS_ONLN)
+started=()
+start() {
+    [[ ${#started[@]} -lt $processors ]] || settle_first
+    "${@:2}" > "$out/${1// /_}.log" 2>&1 &
+    started+=("$! $1")
+}
+
+settle_first() {
+    local pid=${started[0]%% *} what=${started[0]#* }
+    started=("${started[@]:1}")
+    if wait "$pid"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'FAILED %s\n' "$what"
+        cat "$out/${what// /_}.log"
+    fi
+}
+
+settle() {
+    while [[ ${#started[@]} -gt 0 ]]; do
+        settle_first
+    done
+}
+
 compile_c() {
     local program=$1
     shift
-    ${CC:-cc} -std=c11 "${flags[@]}" "$@" -o "$out/$program"
+    start "$program is compiled" ${CC:-cc} -std=c11 "${flags[@]}" "$@" -o "$out/$program"
 }
 
 compile_cpp() {
     local program=$1 standard=$2
     shift 2
-    ${CXX:-c++} -std="c++$standard" "${flags[@]}" "$@" -o "$out/$program"
+    start "$program is compiled" ${CXX:-c++} -std="c++$standard" "${flags[@]}" "$@" -o "$out/$program"
 }
 
 fails() {
@@ -211,6 +238,8 @@ if has cpp; then
     compile_cpp gate_conformance_cpp 17 -O2 "$tests/gate_conformance.cpp" "${link[@]}"
 fi
 
+settle
+# One after the other: some watch the time.
 for program in "${programs[@]}"; do
     run_tests "$program" "$out/$program"
 done
@@ -222,14 +251,17 @@ says_go_ahead() {
 if has c; then
     sed -n -e '/^#ifndef TIDEGATE_H/q' -e 's/^ \*     //p' "$header" > "$out/example.c"
     compile_c example_c "$out/example.c" "${link[@]}"
+    settle
     check 'the example of tidegate.h runs as pasted' says_go_ahead "$out/example_c"
 fi
 if has cpp; then
     sed -n -e '/^#ifndef TIDEGATE_HPP/q' -e 's|^//     ||p' include/tidegate.hpp > "$out/example.cpp"
     compile_cpp example_cpp 17 "$out/example.cpp" "${link[@]}"
+    settle
     check 'the example of tidegate.hpp runs as pasted' says_go_ahead "$out/example_cpp"
     sed -n -e '/^#ifndef TIDEGATE_GATE_HPP/q' -e 's|^//     ||p' include/tidegate_gate.hpp > "$out/example_gate.cpp"
     compile_cpp example_gate_cpp 17 "$out/example_gate.cpp" "${link[@]}"
+    settle
     check 'the example of tidegate_gate.hpp runs as pasted' says_go_ahead "$out/example_gate_cpp"
 fi
 
@@ -243,8 +275,9 @@ if [[ ${#checker[@]} -gt 0 ]]; then
     for program in "${programs[@]}"; do
         arguments=()
         [[ $program != test_*threads && $program != test_wait* && $program != test_gate_entering ]] || arguments=(400 5)
-        check "$program under valgrind" "${checker[@]}" "$out/$program" "${arguments[@]}"
+        start "$program under valgrind" "${checker[@]}" "$out/$program" "${arguments[@]}"
     done
+    settle
 fi
 
 echo "$passed passed, $failed failed"
