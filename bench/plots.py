@@ -33,7 +33,7 @@ def looks(subjects):
 def nanoseconds(axis, *steps):
     """Times from a nanosecond to a millisecond on one axis, with a line at each of these steps within ten times."""
     axis.set_major_locator(LogLocator(subs=steps))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
     axis.set_minor_locator(NullLocator())
 
 
@@ -69,14 +69,15 @@ def draw_growth(name, languages):
                 linewidth=2.2 if subject == OURS else 1.3,
                 label=subject if strokes[way] == "-" else None,
             )
-        panel.set_title(NAMES[language], fontsize=10)
         panel.set_xticks(range(len(amounts)), [f"{amount:,}" for amount in amounts])
         panel.set_xlabel(f"{unit}; {' solid, '.join(ways)} dashed" if len(ways) > 1 else unit)
         panel.set_yscale("log")
-        nanoseconds(panel.yaxis, 1, 2, 5)
+        least, most = panel.get_ylim()
+        nanoseconds(panel.yaxis, *((1, 2, 5) if most > 10 * least else range(1, 10)))
         panel.set_ylabel("ns a call")
         plain(panel)
-        panel.legend(frameon=False, fontsize=7)
+        above = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 3, "alignment": "left"}
+        panel.legend(title=NAMES[language], frameon=False, fontsize=7, **above)
     save(figure, ROOT / "docs" / series.path(name))
     pyplot.close(figure)
 

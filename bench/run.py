@@ -20,7 +20,7 @@ import results
 import targets
 
 # For one harness.
-TIMEOUT_S, QUICK_TIMEOUT_S = 600, 120
+TIMEOUT_S, QUICK_TIMEOUT_S = 600, 180
 # For a short run in all languages. With a build that has nothing to do it is four minutes.
 QUICK_S = 220
 
