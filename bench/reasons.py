@@ -30,8 +30,8 @@ REASONS = [
     Reason(
         "rust",
         "check with figures*",
-        "governor",
-        "`decide` tells five figures and what a refund needs; governor works out the one that is asked for.",
+        "*",
+        "`decide` tells five figures and what a refund needs; governor and ratelimit tell the one that is asked for.",
     ),
     Reason(
         "rust",
