@@ -261,20 +261,22 @@ test-instructions: $(if $(call has,c),build-native) $(if $(call has,python),buil
 	$(PYTHON) -m unittest discover -s tests/instructions
 	$(PYTHON) tests/instructions/run.py $(INSTRUCTIONS)
 
-DRIVER_rust   := target/release/examples/conformance
+DRIVER_rust   := target/debug/examples/conformance
 DRIVER_c      := build/c/conformance_c
 DRIVER_cpp    := build/c/conformance_cpp
 DRIVER_python := $(VENV)/bin/python python/tests/conformance_driver.py
 DRIVER_node   := node node/test/conformance-driver.cjs
 DRIVER_java   := java -cp java/target/classes:java/target/test-classes io.github.tidegate.ConformanceDriver
 # Who answers the vectors of the gate.
-GATE_DRIVER_rust   := target/release/examples/gate_conformance
+GATE_DRIVER_rust   := target/debug/examples/gate_conformance
 GATE_DRIVER_c      := build/c/gate_conformance_c
 GATE_DRIVER_cpp    := build/c/gate_conformance_cpp
 GATE_DRIVER_python := $(VENV)/bin/python python/tests/gate_driver.py
 GATE_DRIVER_node   := node node/test/gate-driver.cjs
 GATE_DRIVER_java   := java -cp java/target/classes:java/target/test-classes io.github.tidegate.GateDriver
-test-conformance: $(if $(call has,rust),examples) $(BUILD_STAGES)
+# Rust's is the one that checks for overflow; that is also what `test-rust` has compiled most of.
+test-conformance: $(BUILD_STAGES)
+	$(if $(call has,rust),cargo build -p tidegate -p tidegate-ffi --examples)
 	$(PYTHON) -m unittest discover -s tests/conformance
 	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))')
 	$(PYTHON) tests/conformance/gate.py $(foreach lang,$(LANGS),--driver '$(lang)=$(GATE_DRIVER_$(lang))')
