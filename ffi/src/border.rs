@@ -26,7 +26,7 @@ impl Mistake {
 
     #[cold]
     fn unaligned(argument: &str, address: usize, alignment: usize) -> Self {
-        let allowed = format_args!("an address that is a multiple of {alignment}");
+        let allowed = format!("an address that is a multiple of {alignment}");
         Self::new(Status::InvalidMemory, argument, format_args!("address {address:#x}"), allowed)
     }
 
@@ -215,7 +215,7 @@ pub(crate) unsafe fn long_text<'a>(text: *const c_char, length: usize, argument:
     // SAFETY: as the caller vouches.
     let bytes = unsafe { text_bytes(text, length, argument) }?;
     std::str::from_utf8(bytes).map_err(|wrong| {
-        let value = format_args!("{length} bytes, wrong from byte {} on", wrong.valid_up_to());
+        let value = format!("{length} bytes, wrong from byte {} on", wrong.valid_up_to());
         Mistake::new(Status::InvalidOption, argument, value, "text in UTF-8")
     })
 }
@@ -229,7 +229,7 @@ unsafe fn text_bytes<'a>(text: *const c_char, length: usize, argument: &str) -> 
     }
     let start = checked(text.cast_mut(), argument)?;
     if isize::try_from(length).is_err() {
-        let allowed = format_args!("at most {}", isize::MAX);
+        let allowed = format!("at most {}", isize::MAX);
         return Err(Mistake::new(Status::InvalidMemory, "length", length, allowed));
     }
     // SAFETY: the caller vouches for `length` bytes, of which there can be so many.
@@ -256,7 +256,7 @@ pub(crate) unsafe fn sized<T: Sized32>(pointer: *const T, argument: &str) -> Res
     // SAFETY: every such struct begins with its size.
     let size = unsafe { pointer.cast::<u32>().read() } as usize;
     let wrong_size = |value: &dyn Display| {
-        let allowed = format_args!("the sizeof of the struct, {} in ABI 1, all zeros beyond that", size_of::<T>());
+        let allowed = format!("the sizeof of the struct, {} in ABI 1, all zeros beyond that", size_of::<T>());
         Mistake::new(Status::StructSize, "struct_size", value, allowed)
     };
     if !(8..=MAX_STRUCT_SIZE).contains(&size) || !size.is_multiple_of(8) {
@@ -299,6 +299,6 @@ pub(crate) fn check_limit(limit: u64, max: u64, flagged: bool, flag: &str) -> Re
         return Ok(());
     }
     let with_flag = if flagged { format!(" with the flag {flag}") } else { String::new() };
-    let allowed = format_args!("1 to {max}, or 0 with the flag {flag}");
+    let allowed = format!("1 to {max}, or 0 with the flag {flag}");
     Err(Mistake::new(Status::InvalidOption, "limit", format_args!("{limit}{with_flag}"), allowed))
 }

@@ -167,7 +167,7 @@ pub unsafe extern "C" fn tidegate_gate_explain(
         // SAFETY: the header asks for so many attributes.
         let attributes = unsafe { self::attributes(attributes, count) }?;
         if !(1..=TIDEGATE_MAX_COST).contains(&cost) {
-            let allowed = format_args!("1 to {TIDEGATE_MAX_COST}");
+            let allowed = format!("1 to {TIDEGATE_MAX_COST}");
             return Err(Mistake::new(Status::InvalidCost, "cost", cost, allowed));
         }
         let text = |gate: &Gate| gate.explain(&attributes, cost).to_json();

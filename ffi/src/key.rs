@@ -64,10 +64,10 @@ pub(crate) unsafe fn key_bytes<'a>(data: *const c_void, size: usize) -> Result<&
 #[cold]
 fn no_key(data: *const c_void, size: usize) -> Mistake {
     if data.is_null() {
-        let value = format_args!("NULL for {size} bytes");
+        let value = format!("NULL for {size} bytes");
         Mistake::new(Status::InvalidKey, "key", value, "NULL only with a size of 0")
     } else {
-        let allowed = format_args!("a size of at most {}", isize::MAX);
+        let allowed = format!("a size of at most {}", isize::MAX);
         Mistake::new(Status::InvalidMemory, "key", format_args!("a size of {size}"), allowed)
     }
 }
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn tidegate_key_of(
 unsafe fn write_key(key: &[u8], out: *mut c_void, out_size: usize) -> Result<(), Mistake> {
     let out = checked(out.cast::<u8>(), "out")?;
     if out_size < key.len() {
-        let allowed = format_args!("at least {} for this key", key.len());
+        let allowed = format!("at least {} for this key", key.len());
         return Err(Mistake::new(Status::InvalidOption, "out_size", out_size, allowed));
     }
     // SAFETY: as the caller vouches; the key fits.
@@ -212,7 +212,7 @@ fn prefix_of(prefix: i32) -> Result<Option<u8>, Mistake> {
     }
     let number = u8::try_from(prefix).ok().filter(|prefix| *prefix <= 128);
     number.map(Some).ok_or_else(|| {
-        let allowed = format_args!("0 to 128, or {TIDEGATE_DEFAULT_PREFIX} for the default");
+        let allowed = format!("0 to 128, or {TIDEGATE_DEFAULT_PREFIX} for the default");
         Mistake::new(Status::InvalidOption, "prefix", prefix, allowed)
     })
 }

@@ -110,7 +110,7 @@ unsafe fn settings_of(
         TIDEGATE_WHEN_FULL_DEFAULT | TIDEGATE_WHEN_FULL_EVICT => WhenFull::Evict,
         TIDEGATE_WHEN_FULL_DENY_NEW => WhenFull::DenyNew,
         unknown => {
-            let allowed = format_args!("{TIDEGATE_WHEN_FULL_DEFAULT} to {TIDEGATE_WHEN_FULL_DENY_NEW}");
+            let allowed = format!("{TIDEGATE_WHEN_FULL_DEFAULT} to {TIDEGATE_WHEN_FULL_DENY_NEW}");
             return Err(Mistake::new(Status::InvalidOption, "when_full", unknown, allowed));
         }
     };
@@ -132,7 +132,7 @@ unsafe fn settings_of(
     }
     let region = checked(region.cast::<MaybeUninit<u8>>(), "region")?;
     if isize::try_from(size).is_err() {
-        let allowed = format_args!("at most {}", isize::MAX);
+        let allowed = format!("at most {}", isize::MAX);
         return Err(Mistake::new(Status::InvalidMemory, "region_size", size, allowed));
     }
     // SAFETY: as the caller vouches, there are so many bytes, which is all that the lifetime is used for.

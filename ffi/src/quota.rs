@@ -156,7 +156,7 @@ impl TryFrom<&Quota> for tidegate_quota {
 /// `quotas` is NULL or may be read for `count` such elements.
 pub(crate) unsafe fn read_all(quotas: *const tidegate_quota, count: usize) -> Result<Vec<Quota>, Mistake> {
     if count == 0 || count > TIDEGATE_MAX_QUOTAS {
-        let allowed = format_args!("1 to {TIDEGATE_MAX_QUOTAS} quotas");
+        let allowed = format!("1 to {TIDEGATE_MAX_QUOTAS} quotas");
         return Err(Mistake::new(Status::InvalidOption, "quotas", format_args!("{count} quotas"), allowed));
     }
     // SAFETY: as the caller vouches.
@@ -166,7 +166,7 @@ pub(crate) unsafe fn read_all(quotas: *const tidegate_quota, count: usize) -> Re
         // SAFETY: as the caller vouches: `count` elements, `stride` apart.
         let (quota, size) = unsafe { sized(quotas.byte_add(index * stride), "quotas") }?;
         if size != stride {
-            let allowed = format_args!("{stride}, as in the first quota");
+            let allowed = format!("{stride}, as in the first quota");
             return Err(Mistake::new(Status::StructSize, "struct_size", size, allowed));
         }
         all.push(quota.try_into()?);
@@ -186,7 +186,7 @@ pub(crate) unsafe fn write_all(
     let quotas_out = checked(quotas_out, "quotas_out")?;
     let count_out = checked(count_out, "count_out")?;
     if capacity < quotas.len() {
-        let allowed = format_args!("at least {} for these quotas", quotas.len());
+        let allowed = format!("at least {} for these quotas", quotas.len());
         return Err(Mistake::new(Status::InvalidOption, "capacity", capacity, allowed));
     }
     let structs = quotas.iter().map(tidegate_quota::try_from).collect::<Result<Vec<_>, _>>()?;
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn tidegate_quota_format(
         let (quota, _) = unsafe { sized(quota, "quota") }?;
         let text = Quota::try_from(quota)?.to_string();
         if text_size <= text.len() {
-            let allowed = format_args!("at least {} for this quota", text.len() + 1);
+            let allowed = format!("at least {} for this quota", text.len() + 1);
             return Err(Mistake::new(Status::InvalidOption, "text_size", text_size, allowed));
         }
         // SAFETY: the text and its NUL fit into the buffer that the header asks for.

@@ -43,8 +43,8 @@ pub(crate) fn max_waiters(max_waiters: u64, none: bool, flag: &str) -> Result<u6
         (0, false) => Ok(TIDEGATE_MAX_WAITERS),
         (given, false) => Ok(given),
         (given, true) => {
-            let value = format_args!("{given} with the flag {flag}");
-            let allowed = format_args!("0 to {TIDEGATE_MAX_WAITERS}, and 0 with the flag");
+            let value = format!("{given} with the flag {flag}");
+            let allowed = format!("0 to {TIDEGATE_MAX_WAITERS}, and 0 with the flag");
             Err(Mistake::new(Status::InvalidOption, "max_waiters", value, allowed))
         }
     }

@@ -104,7 +104,7 @@ fn check_kind(rule: &Rule, faults: &mut Vec<Fault>) {
         faults.push(Fault::new("when_full", "a value in a rule with concurrency", allowed));
     }
     if !rule.overrides.is_empty() && (!has_quota || rule.key.len() != 1) {
-        let value = format_args!("overrides with {} attributes as key", rule.key.len());
+        let value = format!("overrides with {} attributes as key", rule.key.len());
         faults.push(Fault::new("overrides", value, "a rule with a quota whose key is one attribute"));
     }
 }

@@ -208,7 +208,7 @@ pub(super) fn read_file(path: &Path) -> FileText {
     match File::open(path).and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_string(&mut text)) {
         Ok(_) => Ok((text, format)),
         Err(error) => {
-            let value = format_args!("{}: {error}", path.display());
+            let value = format!("{}: {error}", path.display());
             Err(Faults::one("file", value, "a file of UTF-8 text that can be read"))
         }
     }

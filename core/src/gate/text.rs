@@ -69,7 +69,7 @@ impl FromStr for Format {
 /// Whatever the text is: it takes linear time, and a stack and memory that are bounded.
 pub(super) fn read(text: &str, format: Format, file: Option<&str>) -> (Rules, Lines, Vec<Fault>) {
     let mut found = if text.len() > MAX_BYTES {
-        let size = format_args!("{} bytes", text.len());
+        let size = format!("{} bytes", text.len());
         failed(Fault::new("text", size, format_args!("at most {MAX_BYTES} bytes")))
     } else {
         read_source(&Source::new(text.strip_prefix('\u{feff}').unwrap_or(text)), format)

@@ -60,7 +60,7 @@ impl Quota {
     pub fn parse_list(text: &str) -> Result<Vec<Self>, Error> {
         let whole = |(index, part): (usize, &str)| {
             if part.trim_matches(' ').is_empty() && text.contains(';') {
-                let value = format_args!("{}, whose quota {} is empty", quoted(text), index + 1);
+                let value = format!("{}, whose quota {} is empty", quoted(text), index + 1);
                 return Err(Error::option("quota", value, GRAMMAR));
             }
             part.parse()

@@ -125,7 +125,7 @@ impl KeyedRateLimiter {
     ) -> Result<(), Error> {
         check_cost("cost", cost)?;
         if keys.len() != statuses.len() {
-            let allowed = format_args!("as many as keys, {}", keys.len());
+            let allowed = format!("as many as keys, {}", keys.len());
             return Err(Error::option("statuses", statuses.len(), allowed));
         }
         for (keys, statuses) in keys.chunks(BATCH).zip(statuses.chunks_mut(BATCH)) {

@@ -83,7 +83,7 @@ impl OwnQuotas {
         if self.count.load(Ordering::Relaxed) < MAX_OWN || self.of(hash).is_some() {
             return Ok(());
         }
-        let allowed = format_args!("{MAX_OWN} keys with quotas of their own, until one is cleared");
+        let allowed = format!("{MAX_OWN} keys with quotas of their own, until one is cleared");
         Err(Error::option("key", "one more", allowed))
     }
 

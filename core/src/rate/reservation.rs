@@ -85,6 +85,6 @@ pub(super) fn check_owner(reservation: &Reservation, limiter_id: u64) -> Result<
     if reservation.limiter_id == limiter_id {
         return Ok(());
     }
-    let value = format_args!("one of limiter {}", reservation.limiter_id);
+    let value = format!("one of limiter {}", reservation.limiter_id);
     Err(Error::new(Status::InvalidDecision, "reservation", value, "one of this limiter"))
 }

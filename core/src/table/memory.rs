@@ -18,8 +18,8 @@ pub(crate) fn check_region(region: &Region, size: usize) -> Result<(), Error> {
     if region.len() >= size && address.is_multiple_of(ALIGNMENT) {
         return Ok(());
     }
-    let value = format_args!("{} bytes at address {address:#x}", region.len());
-    let allowed = format_args!("{size} bytes at an address that is a multiple of {ALIGNMENT}");
+    let value = format!("{} bytes at address {address:#x}", region.len());
+    let allowed = format!("{size} bytes at an address that is a multiple of {ALIGNMENT}");
     Err(Error::new(Status::InvalidMemory, "region", value, allowed))
 }
 
