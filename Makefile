@@ -39,6 +39,8 @@ PACKAGES += $(if $(call has,java),test_maven)
 INSTRUCTIONS := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(call has,c python node))
 TEST_STAGES := $(call has,rust) $(if $(call has,c cpp),c) $(call has,python node java) $(if $(INSTRUCTIONS),instructions)
 TEST_STAGES += conformance readme $(if $(call has,python),scenarios) $(if $(call has,python node java),moving) $(if $(PACKAGES),packaging) repo
+# Where rustup has the oldest Rust, which it would else download.
+TEST_MSRV := $(if $(and $(call has,rust),$(shell rustup toolchain list 2>/dev/null | grep '^$(MSRV)\.0')),msrv)
 
 # ---------------------------------------------------------------------------------------------------- what to type
 
@@ -60,7 +62,7 @@ demo: ## guard a real server in each language, fire real requests at it, show on
 test: ## run every test, end with a table of stages and seconds
 	@scripts/toolchain.sh require $(LANGS)
 	@$(if $(INSTRUCTIONS),scripts/toolchain.sh require-valgrind)
-	@$(STAGES) test $(BUILD_STAGES) $(addprefix test-,$(TEST_STAGES))
+	@$(STAGES) test $(BUILD_STAGES) $(addprefix test-,$(TEST_STAGES)) $(TEST_MSRV)
 
 release-check: ## what a release needs: each package installs into a fresh folder, one version is everywhere
 	@scripts/toolchain.sh require $(LANGS)
