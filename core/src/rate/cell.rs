@@ -69,6 +69,10 @@ impl<A: Packed> Step<A> {
         admits(now.saturating_add(OVERTAKEN_NS)) && admits(clock.now_ns())
     }
 
+    fn is_admitted(&self) -> bool {
+        self.status == Status::Allowed && !self.behind_waiters
+    }
+
     fn judged(&self, now: u64, cost: u64) -> Judgement {
         let judged = judge(&self.settings, self.status, A::unpack(self.after), now, cost);
         if self.behind_waiters { judged.behind_waiters() } else { judged }
@@ -200,6 +204,19 @@ impl<A: Packed> Cell<A> {
 
     pub(crate) fn peek(&self, now: u64, cost: u64) -> Judgement {
         self.step(now, cost, false, By::Comer).judged(now, cost)
+    }
+
+    /// Whether `cost` would be admitted.
+    pub(crate) fn admits(&self, now: u64, cost: u64) -> bool {
+        self.step(now, cost, false, By::Comer).is_admitted()
+    }
+
+    /// What undoes a charge, and the time that it counts from, if it was admitted.
+    pub(crate) fn take(&self, now: u64, cost: u64) -> Option<(Undo, u64)> {
+        let step = self.step(now, cost, true, By::Comer);
+        pause(Pause::Charged);
+        let granted_at_ns = || step.settings.granted_at_ns(A::unpack(step.after), now);
+        step.is_admitted().then(|| (A::Word::undo(step.before, step.after), granted_at_ns()))
     }
 
     pub(crate) fn due(&self, from: u64, cost: u64) -> Due {

@@ -152,6 +152,15 @@ fn who_is_suspended_after_reading_the_clock_is_not_refused_what_is_back_by_now()
     }
 }
 
+fn decided<L: Limiter>(limiter: &L, cost: u64) -> bool {
+    limiter.decide(cost).allowed()
+}
+
+/// Without figures, which is a path of its own where no key is.
+fn tried(limiter: &RateLimiter, cost: u64) -> bool {
+    limiter.try_acquire_n(cost).expect("a cost")
+}
+
 /// A bucket of ten that hardly fills, and a window that is soon over: so what the bucket is owed shows.
 const BUCKET_AND_WINDOW: &str = "10/h; 10/s fixed_window";
 
@@ -160,24 +169,25 @@ fn what_the_bucket_has<L: Limiter>(limiter: &L, clock: &ManualClock) -> u64 {
     limiter.remaining()
 }
 
-fn charge_that_is_taken_back<L: Limiter>() {
+fn charge_that_is_taken_back<L: Limiter>(ask: impl Fn(&L, u64) -> bool) {
     let clock = ManualClock::new();
     let limiter = L::new("10/h; 8/s fixed_window", &clock);
     limiter.take(1);
     clock.advance(Duration::from_secs(1));
     let other = limiter.clone();
     at_next(Pause::Charged, move || other.take(4));
-    assert!(!limiter.decide(5).allowed(), "four of eight are gone by now");
+    assert!(!ask(&limiter, 5), "four of eight are gone by now");
     assert_eq!(what_the_bucket_has(&*limiter, &clock), 5, "only what it took itself is taken back");
 }
 
 #[test]
 fn a_charge_that_another_quota_thwarts_is_taken_back() {
-    charge_that_is_taken_back::<RateLimiter>();
-    charge_that_is_taken_back::<KeyedRateLimiter>();
+    charge_that_is_taken_back(decided::<RateLimiter>);
+    charge_that_is_taken_back(decided::<KeyedRateLimiter>);
+    charge_that_is_taken_back(tried);
 }
 
-fn reset_between_two_quotas<L: Limiter>() {
+fn reset_between_two_quotas<L: Limiter>(ask: impl Fn(&L, u64) -> bool) {
     let clock = ManualClock::new();
     let limiter = L::new(BUCKET_AND_WINDOW, &clock);
     limiter.take(1);
@@ -186,14 +196,15 @@ fn reset_between_two_quotas<L: Limiter>() {
         other.reset();
         other.take(10);
     });
-    assert!(!limiter.decide(5).allowed());
+    assert!(!ask(&limiter, 5));
     assert_eq!(what_the_bucket_has(&*limiter, &clock), 0, "what another took after the reset is not given back");
 }
 
 #[test]
 fn a_charge_that_a_reset_has_voided_is_not_taken_back() {
-    reset_between_two_quotas::<RateLimiter>();
-    reset_between_two_quotas::<KeyedRateLimiter>();
+    reset_between_two_quotas(decided::<RateLimiter>);
+    reset_between_two_quotas(decided::<KeyedRateLimiter>);
+    reset_between_two_quotas(tried);
 }
 
 fn refund_of_what_was_reset<L: Limiter>(quotas: &str) {

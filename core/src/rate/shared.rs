@@ -83,11 +83,33 @@ impl Shared {
     fn try_other(&self, cost: u64) -> Option<Status> {
         match &self.states {
             States::One(state) => state.try_charge(&self.clock, cost),
-            States::Several(_) => {
+            States::Several(states) => {
+                if self.take_all(states, cost) {
+                    return Some(Status::Allowed);
+                }
                 let named = self.ask(cost, true).named;
                 (!named.behind_waiters).then_some(named.status)
             }
         }
+    }
+
+    /// Charges all and computes no figures; whether it did. If not, nothing is charged.
+    fn take_all(&self, states: &[State], cost: u64) -> bool {
+        let reset_count = self.reset_count.load(Ordering::Acquire);
+        let now = self.clock.now_ns();
+        pause(Pause::ClockRead);
+        if !states.iter().all(|state| state.admits(now, cost)) {
+            return false;
+        }
+        let mut charges = [None; MAX_QUOTAS];
+        for (state, charge) in states.iter().zip(&mut charges) {
+            *charge = state.take(now, cost);
+            if charge.is_none() {
+                self.take_back(&charges, cost, reset_count);
+                return false;
+            }
+        }
+        true
     }
 
     /// Who waits may have done so in the parent of this process: then nobody does.
@@ -160,9 +182,11 @@ impl Shared {
     /// taken back.
     fn charge_all(&self, states: &[State], now: u64, cost: u64) -> Joint {
         let reset_count = self.reset_count.load(Ordering::Acquire);
-        let looked = peek_all(states, now, cost);
-        if looked.named.status != Status::Allowed {
-            return looked;
+        if !states.iter().all(|state| state.admits(now, cost)) {
+            let looked = peek_all(states, now, cost);
+            if looked.named.status != Status::Allowed {
+                return looked;
+            }
         }
         let mut joint: Option<Joint> = None;
         let mut charges = [None; MAX_QUOTAS];

@@ -171,6 +171,29 @@ impl State {
         }
     }
 
+    /// Whether `cost` would be admitted: [`peek`](Self::peek) without figures.
+    pub(crate) fn admits(&self, now: u64, cost: u64) -> bool {
+        match self {
+            Self::Gcra(cell) => cell.admits(now, cost),
+            Self::FixedWindow(cell) => cell.admits(now, cost),
+            Self::SlidingWindow(cell) => cell.admits(now, cost),
+            Self::SlidingLog(cell) => cell.peek(now, cost).status == Status::Allowed,
+        }
+    }
+
+    /// [`charge`](Self::charge) without figures: what undoes it and the time that it counts from, if it was admitted.
+    pub(crate) fn take(&self, now: u64, cost: u64) -> Option<(Undo, u64)> {
+        match self {
+            Self::Gcra(cell) => cell.take(now, cost),
+            Self::FixedWindow(cell) => cell.take(now, cost),
+            Self::SlidingWindow(cell) => cell.take(now, cost),
+            Self::SlidingLog(cell) => {
+                let judged = cell.charge(now, cost);
+                (judged.status == Status::Allowed).then_some((Undo::Log, judged.granted_at_ns))
+            }
+        }
+    }
+
     pub(crate) fn undo(&self, undo: Undo, clock: &Clock, cost: u64, granted_at: u64) {
         match (self, undo) {
             (Self::Gcra(cell), Undo::Narrow(before, after)) => cell.undo(before, after, clock, cost, granted_at),
