@@ -145,6 +145,12 @@ impl Algorithm for Gcra {
         self.full_ticks / self.token_ticks
     }
 
+    /// Without the division, which every refusal would wait for.
+    #[inline]
+    fn exceeds(&self, cost: u64) -> bool {
+        cost.checked_mul(self.token_ticks).is_none_or(|charge| charge > self.full_ticks)
+    }
+
     fn fresh_at(&self, now: u64) -> u64 {
         self.ticks(now)
     }

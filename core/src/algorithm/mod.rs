@@ -15,11 +15,17 @@ pub(crate) trait Algorithm: Copy {
     /// The state of a limiter that was never used.
     const FRESH: Self::State;
 
-    /// Tokens per period, as reported.
+    /// Tokens per period, as reported; 0 if nothing is ever admitted.
     fn limit(&self) -> u64;
 
     /// The most that one call may ask for; 0 if nothing is ever admitted.
     fn capacity(&self) -> u64;
+
+    /// Whether a call asks for more than the capacity.
+    #[inline]
+    fn exceeds(&self, cost: u64) -> bool {
+        cost > self.capacity()
+    }
 
     /// As [`FRESH`](Self::FRESH), but no older than `now`: so that who comes with an older time counts as of this.
     fn fresh_at(&self, now: u64) -> Self::State;
@@ -52,7 +58,7 @@ pub(crate) trait Algorithm: Copy {
     ) -> u64 {
         let mut at = now;
         for cost in ahead.chain(std::iter::once(cost)) {
-            if cost > self.capacity() {
+            if self.exceeds(cost) {
                 continue;
             }
             if self.charge(state, at, cost).is_none() {

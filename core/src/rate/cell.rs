@@ -233,7 +233,7 @@ impl<A: Packed> Cell<A> {
 
     pub(crate) fn wait_ns(&self, now: u64, ahead: impl Iterator<Item = u64>, total_ahead: u64, cost: u64) -> u64 {
         let Step { settings, after, .. } = self.step(now, cost, false, By::Waiter);
-        if settings.capacity() == 0 {
+        if settings.limit() == 0 {
             return NEVER_NS;
         }
         settings.wait_ns(A::unpack(after), now, ahead, total_ahead, cost)

@@ -218,7 +218,7 @@ impl<A: Slotted> KeyedCell<A> {
     fn judged_afresh(&self, now: u64, cost: u64) -> Judgement {
         // Acquire: as `try_charge` says.
         let rule = self.settings(self.generation.load(Ordering::Acquire) as u8).rule();
-        let status = if cost <= rule.capacity() { Status::Allowed } else { refusal(&rule, cost) };
+        let status = if rule.exceeds(cost) { refusal(&rule, cost) } else { Status::Allowed };
         judge(&rule, status, <A::Rule as Algorithm>::FRESH, now, cost)
     }
 
@@ -238,7 +238,7 @@ impl<A: Slotted> KeyedCell<A> {
                 (settings.rule(), <A::Rule as Algorithm>::FRESH)
             }
         };
-        if rule.capacity() == 0 { NEVER_NS } else { rule.wait_ns(state, now, ahead, total_ahead, cost) }
+        if rule.limit() == 0 { NEVER_NS } else { rule.wait_ns(state, now, ahead, total_ahead, cost) }
     }
 
     pub(crate) fn has_waiters(&self, hash: KeyHash) -> bool {

@@ -35,8 +35,7 @@ impl Judgement {
 
 /// Why a call that may not go ahead may not.
 pub(crate) fn refusal<A: Algorithm>(algorithm: &A, cost: u64) -> Status {
-    let capacity = algorithm.capacity();
-    if cost > capacity && capacity > 0 { Status::ExceedsCapacity } else { Status::Denied }
+    if algorithm.exceeds(cost) && algorithm.limit() > 0 { Status::ExceedsCapacity } else { Status::Denied }
 }
 
 /// The figures of a call that led to `status` and left `state`.
@@ -47,7 +46,7 @@ pub(crate) fn judge<A: Algorithm>(algorithm: &A, status: Status, state: A::State
         remaining: algorithm.remaining(state, now),
         retry_after_ns: match status {
             Status::Allowed => 0,
-            Status::Denied if algorithm.capacity() > 0 => algorithm.retry_after_ns(state, now, cost),
+            Status::Denied if algorithm.limit() > 0 => algorithm.retry_after_ns(state, now, cost),
             _ => NEVER_NS,
         },
         reset_after_ns: algorithm.reset_after_ns(state, now),
