@@ -34,6 +34,16 @@ def run(*command, cwd, **environment):
     return done.stdout
 
 
+def debug_sections(library):
+    """What only debuggers read of a native library, given by its path or its bytes: it could be most of it."""
+    if isinstance(library, bytes):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(library)
+            file.flush()
+            return debug_sections(file.name)
+    return re.findall(r"\.z?debug_\w+", run("objdump", "-h", library, cwd=ROOT))
+
+
 def example(language):
     """The README's first example in a language, by its tag, that ends by itself."""
     readme = (ROOT / "README.md").read_text("utf-8")

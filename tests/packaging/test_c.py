@@ -8,7 +8,7 @@ import re
 import shutil
 import unittest
 
-from fresh import ROOT, folder, run
+from fresh import ROOT, debug_sections, folder, run
 
 SAMPLE = ROOT / "tests/packaging/c-sample"
 PREFIX = "/opt/tidegate"
@@ -62,6 +62,9 @@ class Install(unittest.TestCase):
     def test_all_is_installed_under_the_prefix_and_nothing_else(self):
         self.assertEqual(self.files, {f"{PREFIX[1:]}/{name}" for name in INSTALLED})
         self.assertEqual(os.readlink(self.prefix / "lib/libtidegate.so"), "libtidegate.so.1")
+
+    def test_the_shared_library_is_without_debug_information(self):
+        self.assertEqual(debug_sections(self.prefix / "lib/libtidegate.so.1"), [])
 
     def test_it_says_how_to_link_where_the_loader_does_not_look(self):
         self.assertIn(f"-Wl,-rpath,{PREFIX}/lib", self.said)

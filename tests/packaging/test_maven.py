@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 import zipfile
 from pathlib import Path
 
-from fresh import LICENCES, ROOT, VERSION, example, folder, run
+from fresh import LICENCES, ROOT, VERSION, debug_sections, example, folder, run
 
 POM = {"": "http://maven.apache.org/POM/4.0.0"}
 
@@ -140,12 +140,13 @@ class Maven(unittest.TestCase):
     def test_the_jar_holds_the_native_library_and_the_licences_and_no_tests(self):
         with zipfile.ZipFile(self.jar) as archive:
             names = {name for name in archive.namelist() if not name.endswith("/")}
+            libraries = {name: archive.read(name) for name in names if name.startswith("native/")}
         self.assertEqual(
             {name for name in names if name.startswith("META-INF/LICENSE")}, {f"META-INF/{name}" for name in LICENCES}
         )
-        native = [name for name in names if name.startswith("native/")]
-        self.assertEqual(len(native), 1, native)
-        self.assertRegex(native[0], r"^native/\w+-\w+(-musl)?/(lib)?tidegate_jni\.(so|dylib|dll)$")
+        [(name, library)] = libraries.items()
+        self.assertRegex(name, r"^native/\w+-\w+(-musl)?/(lib)?tidegate_jni\.(so|dylib|dll)$")
+        self.assertEqual(debug_sections(library), [])
         classes = {name for name in names if name.endswith(".class")}
         self.assertEqual([name for name in classes if "Test" in name or "Conformance" in name], [])
         self.assertEqual({Path(name).parent.as_posix() for name in classes}, {".", "io/github/tidegate"})

@@ -6,7 +6,7 @@ import subprocess
 import tarfile
 import unittest
 
-from fresh import LICENCES, ROOT, VERSION, example, folder, run
+from fresh import LICENCES, ROOT, VERSION, debug_sections, example, folder, run
 
 REQUIRE = re.compile(r"^const (\{.*\}) = require\('tidegate'\);$", re.MULTILINE)
 TSC = ROOT / "node/node_modules/.bin/tsc"
@@ -94,6 +94,10 @@ class Npm(unittest.TestCase):
         self.assertEqual((manifest["os"], manifest["cpu"], manifest["version"]), ([system], [processor], VERSION))
         libraries = {"gnu": ["glibc"], "musl": ["musl"]}
         self.assertEqual(manifest.get("libc"), libraries[library[0]] if system == "linux" else None)
+
+    def test_the_library_is_without_debug_information(self):
+        with tarfile.open(self.packed / f"{self.platform}-{VERSION}.tgz") as archive:
+            self.assertEqual(debug_sections(archive.extractfile("package/tidegate.node").read()), [])
 
     def test_nothing_is_run_when_they_are_installed(self):
         for package in ("tidegate", self.platform):

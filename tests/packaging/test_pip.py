@@ -10,7 +10,7 @@ import unittest
 import zipfile
 from email.parser import Parser
 
-from fresh import LICENCES, ROOT, VERSION, example, folder, run
+from fresh import LICENCES, ROOT, VERSION, debug_sections, example, folder, run
 
 TOOLS = ROOT / ".venv/bin"
 
@@ -49,6 +49,8 @@ class Wheel(unittest.TestCase):
         with zipfile.ZipFile(self.wheel) as archive:
             told = Parser().parsestr(archive.read(f"tidegate-{VERSION}.dist-info/WHEEL").decode())
             names = archive.namelist()
+            [library] = [archive.read(name) for name in names if "/_tidegate." in name and not name.endswith(".pyi")]
+        self.assertEqual(debug_sections(library), [])
         self.assertEqual({tag.rsplit("-", 1)[0] for tag in told.get_all("Tag")}, {"cp310-abi3"})
         self.assertLessEqual({"tidegate/py.typed", "tidegate/_tidegate.pyi"}, set(names))
 
@@ -85,9 +87,10 @@ class SourceDistribution(unittest.TestCase):
         built = folder(type(self))
         pip = [TOOLS / "python", "-m", "pip", "wheel", "--no-index", "--no-build-isolation", "--wheel-dir", built]
         path = os.pathsep.join([str(TOOLS), os.environ["PATH"]])
-        # Nothing is looked up: the lock file that it brings along says what to compile. Nothing is optimized, which
-        # takes long. A target folder of its own: cargo takes crates at the same place of two workspaces for the same.
-        settings = {"CARGO_NET_OFFLINE": "true", "MATURIN_PEP517_ARGS": "--profile dev"}
+        # Nothing is looked up: the lock file that it brings along says what to compile. Nothing is optimized nor fit
+        # for a debugger, which takes long. A target folder of its own: cargo takes crates at the same place of two
+        # workspaces for the same.
+        settings = {"CARGO_NET_OFFLINE": "true", "MATURIN_PEP517_ARGS": "--profile dev", "CARGO_PROFILE_DEV_DEBUG": "0"}
         run(*pip, self.unpacked(), cwd=built, PATH=path, CARGO_TARGET_DIR=str(ROOT / "target/sdist"), **settings)
         [wheel] = built.iterdir()
         self.assertIn("go ahead", runs_the_example(environment(type(self), TOOLS / "python", wheel)))
