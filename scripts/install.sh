@@ -81,3 +81,4 @@ else
     echo "    cc example.c \$(pkg-config --cflags --libs tidegate) -Wl,-rpath,$prefix/lib"
     echo 'or name the folder in a file of /etc/ld.so.conf.d and run ldconfig as root.'
 fi
+echo "CMake finds it by -DCMAKE_PREFIX_PATH=$prefix"

@@ -69,6 +69,9 @@ class Install(unittest.TestCase):
     def test_it_says_how_to_link_where_the_loader_does_not_look(self):
         self.assertIn(f"-Wl,-rpath,{PREFIX}/lib", self.said)
 
+    def test_it_says_where_cmake_finds_it(self):
+        self.assertIn(f"-DCMAKE_PREFIX_PATH={PREFIX}", self.said)
+
     def test_no_text_names_the_prefix(self):
         naming = [
             name

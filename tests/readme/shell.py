@@ -5,14 +5,18 @@ import subprocess
 
 from languages import ROOT
 
+# How a program is linked with what `make install PREFIX=$HOME/.local` installed.
+LINK = r"\$\(pkg-config --cflags --libs tidegate\) -Wl,-rpath,\$HOME/\.local/lib"
+
 # A line as a whole, and the test that does the same.
 ELSEWHERE = {
     r"pip install \./python": "tests/packaging/test_pip.py",
     r"npm install \./node": "tests/packaging/test_npm.py",
     r"cargo add tidegate --path \.\./tidegate/core": "tests/packaging/test_rust.py",
     r"mvn -f java/pom\.xml install -DskipTests": "tests/packaging/test_maven.py",
-    r"cc example\.c \$\(pkg-config --cflags --libs tidegate\)": "tests/packaging/test_c.py",
-    r"c\+\+ -std=c\+\+17 example\.cpp \$\(pkg-config --cflags --libs tidegate\)": "tests/packaging/test_c.py",
+    r"export PKG_CONFIG_PATH=\$HOME/\.local/lib/pkgconfig": "tests/packaging/test_c.py",
+    rf"cc example\.c {LINK}": "tests/packaging/test_c.py",
+    rf"c\+\+ -std=c\+\+17 example\.cpp {LINK}": "tests/packaging/test_c.py",
     # The server of the page is asked for the same path.
     r"curl -i localhost:8000/\S*": "tests/readme/serving.py",
 }
