@@ -52,9 +52,9 @@ def random_requests(seed, token_ms=100, paths=(PATH,)):
     return requests
 
 
-def assert_the_same(rules, zone_of_path, requests):
-    """Some go ahead, at the same times, and some are refused."""
-    wanted = limit_req.wanted(requests, zone_of_path)
+def assert_the_same(rules, zone_of_path, requests, theirs=None):
+    """Some go ahead, at the same times, and some are refused. `theirs` are the requests as the zones see them."""
+    wanted = limit_req.wanted(theirs or requests, zone_of_path)
     assert {None} < set(wanted)
     ahead = [at for at in wanted if at is not None]
     assert limit_req.times_of(rules, requests, ahead) == limit_req.in_ns(wanted)
@@ -63,11 +63,13 @@ def assert_the_same(rules, zone_of_path, requests):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_rules_admit_what_the_locations_admit_at_the_same_times(seed):
     [nginx], [rules] = ([code for tag, code in PAGE.blocks if tag == kind] for kind in ("nginx", "toml"))
-    zone = re.search("limit_req_zone.*", nginx)[0]
+    zones = {name: zone for zone, name in re.findall(r"(limit_req_zone .* zone=(\w+):.*)", nginx)}
     limits = dict(re.findall(r"location (\S+) +{ (limit_req .*;) }", nginx))
     assert set(limits) == {"/search/", "/pages/"}
+    zone_of_path = {path: re.search(r"zone=(\w+)", limit)[1] for path, limit in limits.items()}
+    assert sorted(zone_of_path.values()) == sorted(zones), "each location has a zone of its own, as the model has it"
     requests = random_requests(seed, paths=list(limits))
-    assert_the_same(rules, lambda path: zone_of(zone, limits[path]), requests)
+    assert_the_same(rules, lambda path: zone_of(zones[zone_of_path[path]], limits[path]), requests)
     [(path, most)] = re.findall(r"location (\S+) +{ limit_conn addr (\d+); }", nginx)
     gate = tidegate.Gate(rules)
     entries = [gate.try_enter(path=path, client=client) for client in CLIENTS for _ in range(int(most) + 1)]
@@ -150,6 +152,18 @@ def test_of_two_limits_both_must_admit_or_none_is_charged(row):
             entry.release()
         answers.add(tuple(wanted))
     assert answers == {(True, True), (True, False), (False, True), (False, False)}
+
+
+@PAGE.row("`location /search/ {")
+@pytest.mark.parametrize("seed", range(3))
+def test_locations_of_one_zone_share_its_budget(row, seed):
+    locations = dict(re.findall(r"location (\S+) { (limit_req [^;]*;) }", row.theirs[0]))
+    [limit] = set(locations.values())
+    requests = random_requests(seed, paths=["/search/", "/pages/"])
+    assert set(locations) == {path for _, path, _ in requests}
+    theirs = [(now_ms, "one", client) for now_ms, _, client in requests]
+    rules = rule('key = "client"', 'quota = "10/s burst 21"', *row.ours)
+    assert_the_same(rules, lambda _: zone_of(ZONE, limit), requests, theirs)
 
 
 @PAGE.row("`zone=one:10m`")
