@@ -14,6 +14,9 @@ function load() {
   const name = `tidegate-${target}`;
   const built = path.join(__dirname, '..', `tidegate.${target}.node`);
   if (existsSync(built)) return loadFrom(built, 'it is built again (node scripts/build.mjs)');
+  // A clone of the project: there is no package of the library to be had for it.
+  if (existsSync(path.join(__dirname, '..', 'Cargo.toml')))
+    return loadFrom(built, 'it is built: make build LANGS=node');
   return loadFrom(name, `its package is there: npm install ${name}@${version} (and not with --omit=optional)`);
 }
 

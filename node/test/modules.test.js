@@ -194,6 +194,13 @@ describe('installed', () => {
     assert.ok(cause.startsWith(`Cannot find module '${native}'`));
   });
 
+  test('in a clone of the project the remedy is to build it', () => {
+    const at = project('clone', 'tidegate');
+    fs.writeFileSync(path.join(at, 'node_modules/tidegate/Cargo.toml'), '');
+    const { message } = failure(at);
+    assert.ok(message.endsWith('It will be once it is built: make build LANGS=node.'), message);
+  });
+
   test('a library that is broken is told apart from one that is missing', () => {
     const at = project('broken', 'tidegate', native);
     fs.writeFileSync(path.join(at, 'node_modules', native, 'tidegate.node'), 'no library');

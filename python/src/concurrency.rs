@@ -117,7 +117,8 @@ impl ConcurrencyLimiter {
     ///
     /// timeout: seconds to wait at most (int, float or timedelta); None for ever, 0 to try once.
     ///
-    /// Raises TimedOut (a TimeoutError), QueueFull, Closed or ExceedsCapacity, all Refused, with figures; nothing is taken then.
+    /// Raises TimedOut (a TimeoutError), QueueFull, Closed or ExceedsCapacity, all Refused, with figures, and RuntimeError if it had
+    /// to wait where an event loop runs on this thread; nothing is taken then.
     #[pyo3(
         signature = (permits = Given::LEFT_OUT, timeout = Given::LEFT_OUT),
         text_signature = "($self, permits=1, timeout=None)"

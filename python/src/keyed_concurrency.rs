@@ -110,8 +110,8 @@ impl KeyedConcurrencyLimiter {
     ///
     /// timeout: seconds to wait at most (int, float or timedelta); None for ever, 0 to try once.
     ///
-    /// Raises TimedOut (a TimeoutError), QueueFull, Closed or ExceedsCapacity, all Refused, with figures, and Refused itself if there
-    /// is no room for a new key; nothing is taken then.
+    /// Raises TimedOut (a TimeoutError), QueueFull, Closed or ExceedsCapacity, all Refused, with figures, Refused itself if there is no room
+    /// for a new key, and RuntimeError if it had to wait where an event loop runs on this thread; nothing is taken then.
     #[pyo3(
         signature = (key, permits = Given::LEFT_OUT, timeout = Given::LEFT_OUT),
         text_signature = "($self, key, permits=1, timeout=None)"

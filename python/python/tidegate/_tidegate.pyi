@@ -252,8 +252,8 @@ class RateLimiter:
         timeout: seconds to wait at most (int, float or timedelta); None for ever, 0 to try once. A wait that would take
         longer doesn't begin.
 
-        Raises TimedOut (a TimeoutError), QueueFull or ExceedsCapacity, all Refused, with figures; nothing is taken
-        then.
+        Raises TimedOut (a TimeoutError), QueueFull or ExceedsCapacity, all Refused, with figures, and RuntimeError if
+        it had to wait where an event loop runs on this thread; nothing is taken then.
         """
 
     def acquire_async(self, cost: SupportsIndex = 1, timeout: _Seconds | None = None) -> Coroutine[Any, Any, None]:
@@ -404,8 +404,9 @@ class KeyedRateLimiter:
         timeout: seconds to wait at most (int, float or timedelta); None for ever, 0 to try once. A wait that would take
         longer doesn't begin.
 
-        Raises TimedOut (a TimeoutError), QueueFull or ExceedsCapacity, all Refused, with figures, and Refused itself if
-        there is no room for a new key; nothing is taken then.
+        Raises TimedOut (a TimeoutError), QueueFull or ExceedsCapacity, all Refused, with figures, Refused itself if
+        there is no room for a new key, and RuntimeError if it had to wait where an event loop runs on this thread;
+        nothing is taken then.
         """
 
     def acquire_async(
@@ -581,8 +582,8 @@ class ConcurrencyLimiter:
 
         timeout: seconds to wait at most (int, float or timedelta); None for ever, 0 to try once.
 
-        Raises TimedOut (a TimeoutError), QueueFull, Closed or ExceedsCapacity, all Refused, with figures; nothing is
-        taken then.
+        Raises TimedOut (a TimeoutError), QueueFull, Closed or ExceedsCapacity, all Refused, with figures, and
+        RuntimeError if it had to wait where an event loop runs on this thread; nothing is taken then.
         """
 
     def acquire_async(self, permits: SupportsIndex = 1, timeout: _Seconds | None = None) -> Coroutine[Any, Any, Permit]:
@@ -695,8 +696,9 @@ class KeyedConcurrencyLimiter:
 
         timeout: seconds to wait at most (int, float or timedelta); None for ever, 0 to try once.
 
-        Raises TimedOut (a TimeoutError), QueueFull, Closed or ExceedsCapacity, all Refused, with figures, and Refused
-        itself if there is no room for a new key; nothing is taken then.
+        Raises TimedOut (a TimeoutError), QueueFull, Closed or ExceedsCapacity, all Refused, with figures, Refused
+        itself if there is no room for a new key, and RuntimeError if it had to wait where an event loop runs on this
+        thread; nothing is taken then.
         """
 
     def acquire_async(
@@ -823,8 +825,8 @@ class Gate:
         timeout: seconds to wait at most in all (int, float or timedelta); 0 never waits; None waits for as long as the
         rules say. An attribute of one of these names is given in a dict.
 
-        Raises GateRefused if a rule refuses; nothing is taken then. A request to which no rule applies is admitted:
-        entry.applies tells.
+        Raises GateRefused if a rule refuses, and RuntimeError if it had to wait where an event loop runs on this
+        thread; nothing is taken then. A request to which no rule applies is admitted: entry.applies tells.
         """
 
     def try_enter(

@@ -32,8 +32,8 @@ cost: what the request costs, which rules may multiply: 1 to 2**53-1.
 timeout: seconds to wait at most in all (int, float or timedelta); 0 never waits; None waits for as long as the rules say.
 An attribute of one of these names is given in a dict.
 
-Raises GateRefused if a rule refuses; nothing is taken then. A request to which no rule applies is admitted: entry.applies
-tells.";
+Raises GateRefused if a rule refuses, and RuntimeError if it had to wait where an event loop runs on this thread; nothing
+is taken then. A request to which no rule applies is admitted: entry.applies tells.";
 
 const TRY_ENTER: &CStr = c"try_enter($self, attributes=None, /, *, cost=1, timeout=None, **more)
 --
