@@ -2144,8 +2144,10 @@ typedef struct tidegate_figures {
     uint32_t quota;
     /** How many quotas the rule has. */
     uint32_t quotas;
+    /** The most tokens of it that can be had at once. */
+    uint64_t burst;
     /** All 0. */
-    uint64_t reserved[9];
+    uint64_t reserved[8];
 } tidegate_figures;
 
 /**

@@ -240,6 +240,8 @@ struct Figures {
     nanoseconds reset_after{0};
     // Which of the rule's quotas it is, from 0.
     std::size_t quota = 0;
+    // The most tokens of it that can be had at once.
+    std::uint64_t burst = 0;
 };
 
 // What a gate answers. True while it lets the request in: it holds the permits of its rules then, and gives them back when it goes
@@ -290,7 +292,7 @@ public:
         std::vector<Figures> figures;
         for (const tidegate_figures &each : raw) {
             figures.push_back({std::string(each.rule, each.rule_length), each.limit, detail::duration(each.period_ns),
-                               each.remaining, detail::duration(each.reset_after_ns), each.quota});
+                               each.remaining, detail::duration(each.reset_after_ns), each.quota, each.burst});
         }
         return figures;
     }

@@ -158,7 +158,7 @@ fn what_is_wrong_is_told_once_with_its_line_and_the_rules_stay_until_it_is_right
 
     fs::remove_file(&path).unwrap();
     let faults = next_fault(&events);
-    assert!(faults.starts_with(&format!("file: got {shown}: ")), "{faults}");
+    assert!(faults.starts_with(&format!("{shown}: file: got ")), "{faults}");
     assert_eq!(limit(&gate), Some(1));
     // Others come and go beside it, so it is looked at.
     directory.write("other", "");
@@ -193,6 +193,15 @@ fn a_file_that_is_faulty_at_the_start_is_not_watched() {
         assert!(faults.contains(expected) && faults.contains(path.to_str().unwrap()), "{faults}");
         assert_eq!(limit(&gate), Some(1));
     }
+}
+
+#[test]
+fn a_file_that_is_gone_is_the_file_of_the_fault() {
+    let path = Directory::new().at("rules.toml");
+    let faults = Gate::open(&path).unwrap_err();
+    let [fault] = &faults.0[..] else { panic!("{faults}") };
+    assert_eq!((fault.file.as_deref(), &*fault.argument), (path.to_str(), "file"));
+    assert!(!fault.value.contains(path.to_str().unwrap()), "{faults}");
 }
 
 #[test]

@@ -72,6 +72,14 @@ fn a_reservation_is_given_back_to_its_own_limiter_and_key() {
 }
 
 #[test]
+fn a_key_with_a_quota_of_its_own_is_told_the_most_that_it_holds() {
+    let (limiter, _clock) = limiter(some(), "1/s burst 2");
+    limiter.set_quota("own", "9/s burst 4").unwrap();
+    let refused = limiter.reserve("own", 5, None).unwrap_err();
+    assert!(refused.to_string().ends_with("at most 4 at once"), "{refused}");
+}
+
+#[test]
 fn only_one_quota_with_gcra_is_reserved_of_and_not_more_than_it_holds() {
     for quotas in ["1/s; 10/h", "1/s fixed_window", "1/s fixed_window anchor clock", "1/s sliding_window"] {
         let (limiter, _clock) = limiter(some(), quotas);
@@ -81,7 +89,9 @@ fn only_one_quota_with_gcra_is_reserved_of_and_not_more_than_it_holds() {
     let (limiter, _clock) = limiter(some(), "1/s burst 2");
     for _ in 0..2 {
         // Of a key that is away, and of one that is there.
-        assert_eq!(limiter.reserve("k", 3, None).unwrap_err().status(), Status::ExceedsCapacity);
+        let refused = limiter.reserve("k", 3, None).unwrap_err();
+        assert_eq!(refused.status(), Status::ExceedsCapacity);
+        assert!(refused.to_string().ends_with(": 3 can never be had, at most 2 at once"), "{refused}");
         let _spent = limiter.reserve("k", 1, None).unwrap();
     }
     limiter.reconfigure("0/s").unwrap();

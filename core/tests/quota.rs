@@ -33,6 +33,22 @@ fn an_empty_quota_in_a_list_is_pointed_at() {
 }
 
 #[test]
+fn what_cannot_be_read_of_a_quota_is_named() {
+    for (text, why) in [
+        ("100/second, 5/min", ", with \",\" where \";\" joins quotas"),
+        ("10,000/s", ", whose limit \"10,000\" isn't digits alone"),
+        ("1.5/s", ", whose limit \"1.5\" isn't digits alone"),
+        ("100/s fixed_window burst 5", ", of which \"burst 5\" can't be read"),
+        ("100/s  burst=20", ", of which \"burst=20\" can't be read"),
+        ("5 per 30s burst", ", of which \"burst\" can't be read"),
+        ("100", ""),
+        ("a/s, 5/s", ""),
+    ] {
+        assert!(said(text).starts_with(&format!("quota: got {text:?}{why}; allowed: LIMIT/UNIT")), "{}", said(text));
+    }
+}
+
+#[test]
 fn a_list_where_one_quota_is_wanted_is_told_so() {
     let mistake = "1/s;2/s".parse::<Quota>().unwrap_err().to_string();
     assert!(mistake.starts_with("quota: got \"1/s;2/s\"; allowed: one quota"), "{mistake}");

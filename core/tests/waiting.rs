@@ -245,6 +245,18 @@ fn no_more_wait_than_may() {
 }
 
 #[test]
+fn what_can_never_be_had_is_told_with_the_most_that_can() {
+    let text = |refused: tidegate::AcquireError| refused.to_string();
+    let tokens = tidegate::RateLimiter::new("1/s burst 2; 9/min").unwrap();
+    assert_eq!(text(tokens.acquire_n(3, None).unwrap_err()), "exceeds_capacity: 3 can never be had, at most 2 at once");
+    let permits = ConcurrencyLimiter::new(1).unwrap();
+    assert_eq!(
+        text(permits.acquire_n(2, None).unwrap_err()),
+        "exceeds_capacity: 2 can never be had, at most 1 at once"
+    );
+}
+
+#[test]
 fn a_listener_that_releases_a_million_deep_needs_no_more_stack() {
     let limiter = Arc::new(ConcurrencyLimiter::new(1).unwrap());
     let left = Arc::new(Mutex::new(1_000_000_u32));
@@ -482,7 +494,9 @@ fn a_reservation_names_its_time_and_a_hole_in_the_row_is_not_given_away() {
     assert!(tokens.limiter.cancel_reservation(row.next_back().unwrap()).unwrap());
     assert_eq!(tokens.limiter.reserve(1, None).unwrap().wait(), 2 * SECOND + SECOND / 2);
     assert_eq!(tokens.limiter.reserve(1, SECOND).unwrap_err().status(), Status::TimedOut);
-    assert_eq!(tokens.limiter.reserve(2, None).unwrap_err().status(), Status::ExceedsCapacity);
+    let refused = tokens.limiter.reserve(2, None).unwrap_err();
+    assert_eq!(refused.status(), Status::ExceedsCapacity);
+    assert_eq!(refused.to_string(), "exceeds_capacity: 2 can never be had, at most 1 at once");
     let windows = Tokens::new("1/s fixed_window");
     assert_eq!(windows.limiter.reserve(1, None).unwrap_err().status(), Status::Unsupported);
 }

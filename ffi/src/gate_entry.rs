@@ -39,8 +39,10 @@ pub struct tidegate_figures {
     pub quota: u32,
     /// How many quotas the rule has.
     pub quotas: u32,
+    /// The most tokens of it that can be had at once.
+    pub burst: u64,
     /// All 0.
-    pub reserved: [u64; 9],
+    pub reserved: [u64; 8],
 }
 
 layout! { tidegate_figures: 128 {
@@ -52,7 +54,8 @@ layout! { tidegate_figures: 128 {
     reset_after_ns: 40,
     quota: 48,
     quotas: 52,
-    reserved: 56,
+    burst: 56,
+    reserved: 64,
 } }
 
 impl From<Figures<'_>> for tidegate_figures {
@@ -67,7 +70,8 @@ impl From<Figures<'_>> for tidegate_figures {
             reset_after_ns: figures.reset_after_ns,
             quota: figures.quota_index as u32,
             quotas: figures.quotas.len() as u32,
-            reserved: [0; 9],
+            burst: quota.burst(),
+            reserved: [0; 8],
         }
     }
 }

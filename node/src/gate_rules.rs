@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
 use tidegate::gate::{Entry, Fault, Faults, Format, GateEvent, RateLimitHeaders, Refusal, Reloaded, Watch};
-use tidegate::{IPV6_PREFIX, NEVER_NS, Stats};
+use tidegate::{IPV6_PREFIX, NEVER_NS, Quota, Stats};
 
 /// Events that JavaScript has not fetched yet: what finds no room is dropped.
 const ROOM: usize = 1_024;
@@ -238,11 +238,19 @@ pub struct RefusalHeaders {
 pub fn refusal_headers(refusal: &Handle<Refusal>) -> RefusalHeaders {
     let RateLimitHeaders { policy, limit, retry_after_s, .. } = refusal.headers();
     let reset_ms = refusal.retry_after_ns.filter(|ns| *ns != NEVER_NS).map(ms);
+    let most = most(refusal.limit, refusal.quota.as_ref(), refusal.remaining);
     RefusalHeaders {
         retry_after: retry_after_s.map(|seconds| seconds as f64),
         rate_limit: (!policy.is_empty()).then(|| format!("{policy}\n{limit}")),
-        legacy: LegacyHeaders { limit: refusal.limit as f64, remaining: refusal.remaining as f64, reset_ms },
+        legacy: LegacyHeaders { limit: most as f64, remaining: refusal.remaining as f64, reset_ms },
     }
+}
+
+/// What X-RateLimit-Limit says: the limit, or the burst if that is more; never less than -Remaining. A key with a quota of its own has
+/// another limit than the rule's quota, whose burst is not its.
+fn most(limit: u64, quota: Option<&Quota>, remaining: u64) -> u64 {
+    let burst = quota.filter(|quota| quota.limit() == limit).map_or(0, Quota::burst);
+    limit.max(burst).max(remaining)
 }
 
 /// Of the quota that has least left; nothing if no quota was asked, or the entry was released.
@@ -251,7 +259,8 @@ pub fn gate_entry_legacy(gate: &Handle<Keeper>, place: f64) -> Option<LegacyHead
     let legacy = |entry: &Entry| {
         let least = entry.figures().min_by_key(|figures| figures.remaining)?;
         let reset_ms = Some(least.reset_after_ns).filter(|ns| *ns != NEVER_NS).map(ms);
-        let limit = least.quotas[least.quota_index].limit() as f64;
+        let quota = &least.quotas[least.quota_index];
+        let limit = most(quota.limit(), Some(quota), least.remaining) as f64;
         Some(LegacyHeaders { limit, remaining: least.remaining as f64, reset_ms })
     };
     gate.of_entry(place as u64, legacy).flatten()

@@ -74,6 +74,24 @@ for (const kind of kinds) {
       assert.ok(reset > 0 && reset <= 31, `${reset}`);
     });
 
+    test('of a burst no more remains than the older headers have for the limit', async (t) => {
+      const gate = new Gate([{ name: 'all', quota: '2/min burst 4' }], { clock: new ManualClock() });
+      const { get } = await serve(t, kind, gate, () => 'done', { legacyHeaders: true });
+      for (const [status, limit, remaining, rateLimit] of [
+        [200, '4', '3', '"all";r=2;t=30'],
+        [200, '4', '2', '"all";r=2;t=60'],
+        [200, '4', '1', '"all";r=1;t=90'],
+        [200, '4', '0', '"all";r=0;t=120'],
+        [429, '4', '0', '"all";r=0;t=30'],
+      ]) {
+        const { status: got, headers } = await get('/');
+        assert.deepEqual(
+          [got, ...['x-ratelimit-limit', 'x-ratelimit-remaining', 'ratelimit'].map((name) => headers.get(name))],
+          [status, limit, remaining, rateLimit],
+        );
+      }
+    });
+
     test('a permit is held until the response is finished, not only begun', async (t) => {
       const gate = new Gate([{ name: 'all', concurrency: 1 }]);
       const { get } = await serve(t, kind, gate, (response) => {

@@ -202,6 +202,23 @@ class TestEntry:
             it.enter(path="/")
 
 
+def test_the_older_headers_never_have_more_remaining_than_the_limit(gate):
+    def limit_and_remaining(answer):
+        headers = answer.headers(legacy=True)
+        return headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]
+
+    it = gate(prefix("burst", "/", quota="5/min burst 10"))
+    with it.enter(path="/") as entry:
+        assert limit_and_remaining(entry) == ("10", "9")
+        assert entry.headers()["RateLimit"] == '"burst";r=5;t=12'
+    for _ in range(9):
+        it.enter(path="/").release()
+    assert limit_and_remaining(it.try_enter(path="/")) == ("10", "0")
+    it = gate(prefix("slow", "/", quota="100/min burst 10"))
+    with it.enter(path="/") as entry:
+        assert limit_and_remaining(entry) == ("100", "9")
+
+
 def test_headers_tell_policies_and_what_is_left(gate, clock):
     it = gate(prefix("search", "/", quota="100/min"), prefix("burst", "/", quota="5/s"))
     with it.enter(path="/") as entry:

@@ -172,7 +172,7 @@ void rules_that_are_wrong_are_told_all_and_change_nothing() {
     CHECK(has(thrown([&] { gate->reload(wrong, Format::yaml); }), "line 2: "));
     CHECK(!gate->reload(wrong, Format::yaml, mistake) && mistake.status() == Status::invalid_option);
     CHECK(gate->enter({{"path", "/one"}}).applies());
-    CHECK(has(thrown([&] { gate->reload_file("nowhere.toml"); }), "file: got nowhere.toml: "));
+    CHECK(has(thrown([&] { gate->reload_file("nowhere.toml"); }), "nowhere.toml: file: got "));
     CHECK(has(thrown([] { Gate::open("rules.txt"); }), "rules.txt"));
     CHECK(has(thrown([&] { auto watch = gate->watch_file("nowhere.toml"); }), "nowhere.toml"));
     CHECK(thrown([&] { gate->explain_json({}, 0); }, Status::invalid_cost) ==

@@ -142,11 +142,14 @@ impl KeyedConcurrencyLimiter {
         let failure = match waited.map(|at_ns| self.shared.permit_since(source.key, request.cost, at_ns)) {
             Ok(Some(permit)) => return Ok(permit),
             // Granted and gone: this is the child of a fork.
-            Ok(None) => Failure { status: Status::Forked, elapsed: Duration::ZERO, timeout: request.timeout },
+            Ok(None) => {
+                let Request { cost, timeout } = request;
+                Failure { status: Status::Forked, cost, elapsed: Duration::ZERO, timeout }
+            }
             Err(failure) => failure,
         };
         let in_flight = super::keyed_shared::in_flight(self.shared.word(source.key));
-        Err(failure.of(self.limit(), in_flight, wait::len(source)))
+        Err(failure.of_permits(self.limit(), in_flight, wait::len(source)))
     }
 
     /// [`acquire`](Self::acquire) as a future of any runtime. Dropping it leaves the queue.

@@ -109,7 +109,7 @@ impl ConcurrencyLimiter {
     }
 
     fn refused(&self, failure: Failure) -> AcquireError {
-        failure.of(self.limit(), self.in_flight(), self.waiting())
+        failure.of_permits(self.limit(), self.in_flight(), self.waiting())
     }
 
     /// [`acquire`](Self::acquire) as a future of any runtime. Dropping it leaves the queue.

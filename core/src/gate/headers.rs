@@ -87,7 +87,7 @@ impl RateLimitHeaders {
         }
         self.policy.push_str(policy);
         begin_item(&mut self.limit, rule, (quotas.len() > 1).then_some(named));
-        // A burst over the limit is more than the policy tells of.
+        // No more than `q`: a client that asks for `r` of `q` isn't told of more than all. Of a burst there is nothing in the draft.
         push(&mut self.limit, ";r=", remaining.min(quotas[named].limit()));
         if let Some(reset_ns) = reset_ns {
             // Of several quotas, the one that is named may be full long before all are.

@@ -208,8 +208,8 @@ pub(super) fn read_file(path: &Path) -> FileText {
     match File::open(path).and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_string(&mut text)) {
         Ok(_) => Ok((text, format)),
         Err(error) => {
-            let value = format!("{}: {error}", path.display());
-            Err(Faults::one("file", value, "a file of UTF-8 text that can be read"))
+            let fault = Fault::new("file", error, "a file of UTF-8 text that can be read");
+            Err(Faults(vec![Fault { file: Some(path.display().to_string()), ..fault }]))
         }
     }
 }

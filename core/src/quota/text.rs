@@ -83,7 +83,8 @@ impl FromStr for Quota {
             return Err(unread("one quota; several, joined by ;, are read as a list"));
         }
         // The pattern is made once, and each use borrows from a pool that others lock.
-        let parts = fork::whole(|| grammar().captures(text)).ok_or_else(|| unread(GRAMMAR))?;
+        let parts = fork::whole(|| grammar().captures(text))
+            .ok_or_else(|| Error::option("quota", quoted(text) + &why_unread(text), GRAMMAR))?;
         let unit = &parts["unit"];
         let (_, unit_ns) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(|| {
             Error::option("quota", format_args!("{}, whose unit is {}", quoted(text), quoted(unit)), UNIT_NAMES)
@@ -105,6 +106,26 @@ impl FromStr for Quota {
             _ => mistake,
         })?;
         Ok(quota)
+    }
+}
+
+/// Where a text leaves the grammar, if that can be told: the least that would have to be another.
+fn why_unread(text: &str) -> String {
+    let reads = |part: &str| fork::whole(|| grammar().is_match(part));
+    // A longer one was hardly meant as a quota, and each of its words is looked at.
+    if text.len() > 200 {
+        return String::new();
+    }
+    if text.contains(',') && text.split(',').all(reads) {
+        return ", with \",\" where \";\" joins quotas".into();
+    }
+    let limit = text.split(['/', ' ']).find(|word| !word.is_empty()).unwrap_or_default();
+    if limit.starts_with(|first: char| first.is_ascii_digit()) && !limit.bytes().all(|digit| digit.is_ascii_digit()) {
+        return format!(", whose limit {limit:?} isn't digits alone");
+    }
+    match text.match_indices(' ').map(|(end, _)| end).rev().find(|end| reads(&text[..*end])) {
+        Some(end) => format!(", of which {:?} can't be read", text[end..].trim_matches(' ')),
+        None => String::new(),
     }
 }
 

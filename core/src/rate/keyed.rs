@@ -251,7 +251,7 @@ impl KeyedRateLimiter {
             let quotas = self.shared.quotas.lock();
             check_same_kinds(&quotas, &new)?;
             let states = &self.shared.states;
-            if states.own.of(hash).is_none_or(|own| !own.has(&new)) {
+            if states.own.of(hash).is_none_or(|own| own.quotas() != new) {
                 states.own.check_room(hash)?;
                 states.move_key(hash, Some(Own::new(new, &states.clock)?));
             }

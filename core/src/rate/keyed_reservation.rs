@@ -47,7 +47,7 @@ impl KeyedRateLimiter {
                 let (limiter_id, key_hash) = (self.id(), hash.id());
                 Ok(Reservation { limiter_id, due_ns, wait_ns, before, after, reset_count, key_hash })
             }
-            Err(status) => Err(self.refused(hash, Failure { status, elapsed: Duration::ZERO, timeout })),
+            Err(status) => Err(self.refused(hash, Failure { status, cost, elapsed: Duration::ZERO, timeout })),
         }
     }
 

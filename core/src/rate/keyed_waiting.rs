@@ -90,8 +90,11 @@ impl KeyedRateLimiter {
     }
 
     pub(super) fn refused(&self, hash: KeyHash, failure: Failure) -> AcquireError {
-        let limit = self.shared.quotas.lock().first().map_or(0, crate::Quota::limit);
-        failure.of(limit, 0, wait::len(&self.shared.of(hash)))
+        let waiting = wait::len(&self.shared.of(hash));
+        match self.shared.states.own.of(hash) {
+            Some(own) => failure.of_tokens(own.quotas(), waiting),
+            None => failure.of_tokens(&self.quotas(), waiting),
+        }
     }
 
     /// How many wait for a key.

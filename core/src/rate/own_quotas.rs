@@ -37,8 +37,8 @@ impl Own {
         Ok(Self { states: quotas.iter().map(state).collect::<Result<_, _>>()?, quotas })
     }
 
-    pub(super) fn has(&self, quotas: &[Quota]) -> bool {
-        self.quotas == quotas
+    pub(super) fn quotas(&self) -> &[Quota] {
+        &self.quotas
     }
 }
 

@@ -60,7 +60,7 @@ impl RateLimiter {
         let max_wait_ns = timeout.map_or(NEVER_NS, crate::clock::saturating_ns);
         self.shared.reserve(cost, max_wait_ns).map_err(|status| match status {
             Status::Unsupported => unsupported(&self.quotas()).into(),
-            _ => self.refused(Failure { status, elapsed: Duration::ZERO, timeout }),
+            _ => self.refused(Failure { status, cost, elapsed: Duration::ZERO, timeout }),
         })
     }
 

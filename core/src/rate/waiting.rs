@@ -74,8 +74,7 @@ impl RateLimiter {
     }
 
     pub(super) fn refused(&self, failure: Failure) -> AcquireError {
-        let limit = self.shared.quotas.lock().first().map_or(0, crate::Quota::limit);
-        failure.of(limit, 0, self.waiting())
+        failure.of_tokens(&self.quotas(), self.waiting())
     }
 
     /// [`acquire_n`](Self::acquire_n) as a future that sleeps by `sleep`, such as `tokio::time::sleep`, until its turn. Dropping it

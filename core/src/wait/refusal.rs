@@ -1,6 +1,6 @@
 //! Why a wait came to nothing.
 
-use crate::{Error, Status};
+use crate::{Error, Quota, Status};
 use std::fmt;
 use std::time::Duration;
 
@@ -24,8 +24,12 @@ pub struct Refusal {
     pub elapsed: Duration,
     /// How long it would have been at most; `None` if for ever.
     pub timeout: Option<Duration>,
+    /// What was asked for: tokens or permits.
+    pub cost: u64,
     /// The limit: permits at once, or tokens in a period.
     pub limit: u64,
+    /// The most that can be had at once: the limit of permits, or the least burst.
+    pub capacity: u64,
     /// Permits that are out (concurrency limiters).
     pub in_flight: u64,
     /// How many others wait.
@@ -36,15 +40,24 @@ pub struct Refusal {
 #[derive(Clone, Copy)]
 pub(crate) struct Failure {
     pub(crate) status: Status,
+    pub(crate) cost: u64,
     pub(crate) elapsed: Duration,
     pub(crate) timeout: Option<Duration>,
 }
 
 impl Failure {
     /// With what its limiter knows.
-    pub(crate) fn of(self, limit: u64, in_flight: u64, waiting: u64) -> AcquireError {
-        let Self { status, elapsed, timeout } = self;
-        AcquireError::Refused(Refusal { status, elapsed, timeout, limit, in_flight, waiting })
+    pub(crate) fn of_permits(self, limit: u64, in_flight: u64, waiting: u64) -> AcquireError {
+        let Self { status, cost, elapsed, timeout } = self;
+        AcquireError::Refused(Refusal { status, elapsed, timeout, cost, limit, capacity: limit, in_flight, waiting })
+    }
+
+    /// [`of_permits`](Self::of_permits), but of tokens.
+    pub(crate) fn of_tokens(self, quotas: &[Quota], waiting: u64) -> AcquireError {
+        let Self { status, cost, elapsed, timeout } = self;
+        let limit = quotas.first().map_or(0, Quota::limit);
+        let capacity = quotas.iter().map(Quota::burst).min().unwrap_or(0);
+        AcquireError::Refused(Refusal { status, elapsed, timeout, cost, limit, capacity, in_flight: 0, waiting })
     }
 }
 
@@ -67,7 +80,10 @@ impl From<Error> for AcquireError {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { status, elapsed, timeout, limit, in_flight, waiting } = self;
+        let Self { status, elapsed, timeout, cost, limit, capacity, in_flight, waiting } = self;
+        if *status == Status::ExceedsCapacity {
+            return write!(f, "{status}: {cost} can never be had, at most {capacity} at once");
+        }
         write!(f, "{status} after {elapsed:?}")?;
         if let Some(timeout) = timeout {
             write!(f, " of {timeout:?}")?;

@@ -89,7 +89,7 @@ impl Request {
     /// That it came to nothing, after having begun at `began_ns`.
     pub(crate) fn failed(self, source: &impl Source, status: Status, began_ns: u64) -> Failure {
         let elapsed = Duration::from_nanos(source.clock().now_ns().saturating_sub(began_ns));
-        Failure { status, elapsed, timeout: self.timeout }
+        Failure { status, cost: self.cost, elapsed, timeout: self.timeout }
     }
 }
 

@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tidegate::NEVER_NS;
 use tidegate::gate::{Entry, RateLimitHeaders, Refusal};
+use tidegate::{NEVER_NS, Quota};
 
 pub struct Headers {
     headers: RateLimitHeaders,
@@ -21,17 +21,20 @@ struct Legacy {
 impl Headers {
     pub fn of_entry(entry: &Entry, legacy: bool) -> Self {
         let least = legacy.then(|| entry.figures().min_by_key(|figures| figures.remaining)).flatten();
-        let legacy = least.map(|figures| Legacy {
-            limit: figures.quotas[figures.quota_index].limit(),
-            remaining: figures.remaining,
-            reset_unix_s: unix_s_after(figures.reset_after_ns),
+        let legacy = least.map(|figures| {
+            let quota = &figures.quotas[figures.quota_index];
+            Legacy {
+                limit: most(quota.limit(), Some(quota), figures.remaining),
+                remaining: figures.remaining,
+                reset_unix_s: unix_s_after(figures.reset_after_ns),
+            }
         });
         Self { headers: entry.headers(), legacy }
     }
 
     pub fn of_refusal(refusal: &Refusal, legacy: bool) -> Self {
         let legacy = legacy.then(|| Legacy {
-            limit: refusal.limit,
+            limit: most(refusal.limit, refusal.quota.as_ref(), refusal.remaining),
             remaining: refusal.remaining,
             reset_unix_s: refusal.retry_after_ns.and_then(unix_s_after),
         });
@@ -67,6 +70,13 @@ impl Headers {
         self.each(|_, name, value| list.append((PyBytes::new(py, name), PyBytes::new(py, value.as_bytes()))))?;
         Ok(list)
     }
+}
+
+/// What X-RateLimit-Limit says: the limit, or the burst if that is more; never less than -Remaining. A key with a quota of its own has
+/// another limit than the rule's quota, whose burst is not its.
+fn most(limit: u64, quota: Option<&Quota>, remaining: u64) -> u64 {
+    let burst = quota.filter(|quota| quota.limit() == limit).map_or(0, Quota::burst);
+    limit.max(burst).max(remaining)
 }
 
 /// The time of day after so long, as a Unix time in whole seconds, rounded up; none for never.

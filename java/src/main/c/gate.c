@@ -201,6 +201,7 @@ enum {
     FIGURE_RESET_AFTER_NS,
     FIGURE_QUOTA,
     FIGURE_QUOTAS,
+    FIGURE_BURST,
     QUOTA_FIGURES
 };
 
@@ -227,6 +228,7 @@ static jint entry_figures(JNIEnv *env, jobject self, jlong address, jlongArray f
             [FIGURE_RESET_AFTER_NS] = (jlong)figures[i].reset_after_ns,
             [FIGURE_QUOTA] = figures[i].quota,
             [FIGURE_QUOTAS] = figures[i].quotas,
+            [FIGURE_BURST] = figure(figures[i].burst),
         };
         (*env)->SetLongArrayRegion(env, figures_out, (jsize)i * QUOTA_FIGURES, QUOTA_FIGURES, numbers);
         hand_over_bytes(env, figures[i].rule, figures[i].rule_length, rules_out, (jsize)i);

@@ -55,6 +55,11 @@ final class Entering extends Line {
         throw new InternalException("a gate tells its refusals itself, not as " + status);
     }
 
+    @Override
+    String never(Request request) {
+        throw new InternalException("a gate tells its refusals itself");
+    }
+
     /** Looks at the wait. That it is over is told as an event. */
     private native int poll0(long ticket, long[] wakeAfterNanos);
 

@@ -117,8 +117,14 @@ public final class Entry implements AutoCloseable {
                 Duration period = Nanos.duration(numbers[at + 1]);
                 Duration resetAfter = Nanos.duration(numbers[at + 3]);
                 figures.add(new QuotaFigures(
-                        text(rules[i]), numbers[at], period, numbers[at + 2], resetAfter, (int) numbers[at + 4], (int)
-                                numbers[at + 5]));
+                        text(rules[i]),
+                        numbers[at],
+                        period,
+                        numbers[at + 6],
+                        numbers[at + 2],
+                        resetAfter,
+                        (int) numbers[at + 4],
+                        (int) numbers[at + 5]));
             }
             return List.copyOf(figures);
         });

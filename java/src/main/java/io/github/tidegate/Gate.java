@@ -99,7 +99,11 @@ public final class Gate extends GateWaiting {
 
     /** {@link #reload(String, Format)} of rules in code. */
     public Reloaded reload(Rule... rules) {
-        return reload(Rule.json(rules), Format.JSON);
+        try {
+            return reload(Rule.json(rules), Format.JSON);
+        } catch (RulesException wrong) {
+            throw wrong.withoutLines();
+        }
     }
 
     /**
@@ -241,6 +245,7 @@ public final class Gate extends GateWaiting {
     public static final class Builder {
         private byte[] text = "{\"rules\":[]}".getBytes(StandardCharsets.UTF_8);
         private int format = Format.JSON.code;
+        private boolean isInCode;
         private Clock clock;
 
         private Builder() {}
@@ -249,18 +254,22 @@ public final class Gate extends GateWaiting {
         public Builder rules(String rules, Format format) {
             text = bytes("rules", rules);
             this.format = Mistake.nonNull("format", format, "one of Format").code;
+            isInCode = false;
             return this;
         }
 
         /** Rules in code. */
         public Builder rules(Rule... rules) {
-            return rules(Rule.json(rules), Format.JSON);
+            rules(Rule.json(rules), Format.JSON);
+            isInCode = true;
+            return this;
         }
 
         /** The rules of a file, whose name ends in {@code .toml}, {@code .json}, {@code .yaml} or {@code .yml}. */
         public Builder file(Path file) {
             text = pathBytes(file);
             format = OF_FILE;
+            isInCode = false;
             return this;
         }
 
@@ -276,7 +285,11 @@ public final class Gate extends GateWaiting {
          * @throws RulesException if anything is wrong with the rules, or they can't be read
          */
         public Gate build() {
-            return new Gate(text, format, clock);
+            try {
+                return new Gate(text, format, clock);
+            } catch (RulesException wrong) {
+                throw isInCode ? wrong.withoutLines() : wrong;
+            }
         }
     }
 

@@ -299,6 +299,11 @@ abstract sealed class Lender extends Owner implements AutoCloseable
                     inFlightOf(request.key()),
                     waitingFor(request.key()));
         }
+
+        @Override
+        String never(Request request) {
+            return Lender.this.refusal(Status.EXCEEDS_CAPACITY, request.key(), request.amount());
+        }
     }
 
     /** Returns the room for the numbers that a permit will be across the native border, with those that are known. */

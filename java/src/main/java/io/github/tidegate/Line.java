@@ -42,6 +42,9 @@ abstract class Line {
     /** How the limiter stands. */
     abstract Refusal refusal(Status status, Request request, long elapsedNanos);
 
+    /** Why it can never be had, as a message. */
+    abstract String never(Request request);
+
     final long nowNanos() {
         return manual == null ? System.nanoTime() : manual.nowNanos();
     }
@@ -108,7 +111,7 @@ abstract class Line {
                     case TIMED_OUT -> new TimedOutException(text, refusal);
                     case QUEUE_FULL -> new QueueFullException(text, refusal);
                     case KEYS_FULL -> new RefusedException(text, why, null, refusal);
-                    case EXCEEDS_CAPACITY -> new ExceedsCapacityException(text, refusal);
+                    case EXCEEDS_CAPACITY -> new ExceedsCapacityException(never(request), refusal);
                     default -> new ClosedException(text, refusal);
                 };
             }

@@ -1,6 +1,8 @@
 package io.github.tidegate;
 
 import java.time.Duration;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
@@ -224,6 +226,14 @@ abstract sealed class QuotaLimiter implements AutoCloseable permits RateWaiting,
                     current().get(0).limit(),
                     -1,
                     waitingFor(address, request.key()));
+        }
+
+        @Override
+        String never(Request request) {
+            Quota least = Collections.min(current(), Comparator.comparingLong(Quota::burst));
+            return request.amount() > least.burst()
+                    ? RefusedException.never(request.amount(), least)
+                    : "cost " + request.amount() + " can never be had: it is more than the key's burst";
         }
     }
 

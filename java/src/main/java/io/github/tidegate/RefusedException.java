@@ -24,8 +24,7 @@ public sealed class RefusedException extends TidegateException permits ExceedsCa
     /** A rate limiter's, by the quota that the decision names. */
     static RefusedException of(Decision decision, long cost, Quota quota) {
         if (decision.status() == Status.EXCEEDS_CAPACITY) {
-            return new ExceedsCapacityException(
-                    "cost " + cost + " can never be had: " + quota + " holds at most " + quota.burst(), decision);
+            return new ExceedsCapacityException(never(cost, quota), decision);
         }
         String why;
         if (decision.status() == Status.KEYS_FULL) {
@@ -36,6 +35,11 @@ public sealed class RefusedException extends TidegateException permits ExceedsCa
             why = decision.remaining() + " remaining; " + quota + " would admit that in " + decision.retryAfter();
         }
         return new RefusedException(text(cost, "token", why), decision.status(), decision);
+    }
+
+    /** Why so many tokens can never be had. */
+    static String never(long cost, Quota quota) {
+        return "cost " + cost + " can never be had: " + quota + " holds at most " + quota.burst();
     }
 
     /** {@code refused: 2 tokens asked, WHY}. */

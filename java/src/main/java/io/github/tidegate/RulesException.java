@@ -17,6 +17,11 @@ public final class RulesException extends IllegalArgumentException {
         this(message, null);
     }
 
+    /** The same of rules in code, which have no lines. */
+    RulesException withoutLines() {
+        return new RulesException(getMessage().replaceAll("(?m)^line 1: ", ""));
+    }
+
     /** All that is wrong, in the order of the lines. */
     public List<RuleFault> faults() {
         return faults == null ? RuleFault.all(getMessage()) : faults;

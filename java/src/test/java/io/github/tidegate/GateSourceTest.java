@@ -114,6 +114,7 @@ class GateSourceTest {
                 .faults()
                 .get(0);
         assertEquals("file", missing.argument());
+        assertEquals(gone.toString(), missing.file());
         Files.writeString(gone, "rules: [{name: all, quota: 4/s}]");
         assertEquals(List.of("all"), gate.reload(gone).changed());
     }

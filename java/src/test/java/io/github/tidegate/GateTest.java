@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 class GateTest {
     private static final Rule PERMITS =
@@ -84,7 +85,7 @@ class GateTest {
         Attributes ann = Attributes.of("client", "änn 🌊", "path", "/");
         Entry entry = gate.enter(ann, 2, Duration.ZERO);
         assertEquals(
-                List.of(new QuotaFigures("search", 2, Duration.ofMinutes(1), 0, Duration.ofMinutes(1), 0, 1)),
+                List.of(new QuotaFigures("search", 2, Duration.ofMinutes(1), 2, 0, Duration.ofMinutes(1), 0, 1)),
                 entry.figures());
         assertEquals(new RateLimitHeaders("\"search\";q=2;w=60", "\"search\";r=0;t=60", ""), entry.headers());
         entry.release();
@@ -229,6 +230,21 @@ class GateTest {
         assertEquals("a permits", gate.stats().rules().get(0).name());
         assertThrows(RulesException.class, () -> Gate.of(text, Format.TOML));
         assertInstanceOf(IllegalArgumentException.class, wrong);
+    }
+
+    @Test
+    void aFaultOfARuleInCodeHasNoLine() {
+        Gate gate = gate(PERMITS);
+        Rule wrong = Rule.of("wrong").quota("1/fortnight");
+        for (Executable made : List.<Executable>of(() -> Gate.of(wrong), () -> gate.reload(wrong))) {
+            RulesException told = assertThrows(RulesException.class, made);
+            assertEquals(OptionalInt.empty(), told.faults().get(0).line());
+            assertTrue(told.getMessage().startsWith("rule wrong: quota: got "), told.getMessage());
+        }
+        String text = "[{\"name\": \"wrong\"}]";
+        assertTrue(assertThrows(RulesException.class, () -> Gate.of("{\"rules\": " + text + "}", Format.JSON))
+                .getMessage()
+                .startsWith("line 1: "));
     }
 
     /** G4. */

@@ -129,7 +129,7 @@ abstract class TokenWaitContract {
                 Status.QUEUE_FULL,
                 assertThrows(QueueFullException.class, limiter::acquire).status());
         assertEquals(
-                "exceeds_capacity after PT0S: limit 1, 0 waiting",
+                "cost 2 can never be had: 1/s holds at most 1",
                 assertThrows(ExceedsCapacityException.class, () -> limiter.acquire(2))
                         .getMessage());
         assertEquals(

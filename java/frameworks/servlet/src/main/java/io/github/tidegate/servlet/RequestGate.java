@@ -4,7 +4,9 @@ import io.github.tidegate.Attributes;
 import io.github.tidegate.Decision;
 import io.github.tidegate.Entry;
 import io.github.tidegate.Gate;
+import io.github.tidegate.GateRefusal;
 import io.github.tidegate.GateRefusedException;
+import io.github.tidegate.Quota;
 import io.github.tidegate.QuotaFigures;
 import io.github.tidegate.RateLimitHeaders;
 import jakarta.servlet.http.HttpServletRequest;
@@ -104,8 +106,11 @@ public final class RequestGate {
         if (legacyHeaders) {
             entry.figures().stream()
                     .min(Comparator.comparingLong(QuotaFigures::remaining))
-                    .ifPresent(least ->
-                            addLegacy(response, least.limit(), least.remaining(), seconds(least.resetAfter())));
+                    .ifPresent(least -> addLegacy(
+                            response,
+                            most(least.limit(), least.burst(), least.remaining()),
+                            least.remaining(),
+                            seconds(least.resetAfter())));
         }
     }
 
@@ -113,10 +118,12 @@ public final class RequestGate {
         response.setStatus(TOO_MANY_REQUESTS);
         add(response, refused.headers());
         if (legacyHeaders && refused.why().quota() != null) {
-            refused.why()
-                    .retryAfterSeconds()
-                    .ifPresent(seconds -> addLegacy(
-                            response, refused.why().limit(), refused.why().remaining(), seconds));
+            GateRefusal why = refused.why();
+            Quota quota = Quota.parse(why.quota());
+            // A key with a quota of its own has another limit, and another burst.
+            long burst = quota.limit() == why.limit() ? quota.burst() : 0;
+            long limit = most(why.limit(), burst, why.remaining());
+            why.retryAfterSeconds().ifPresent(seconds -> addLegacy(response, limit, why.remaining(), seconds));
         }
         byte[] body = refused.problemJson().getBytes(StandardCharsets.UTF_8);
         response.setContentType("application/problem+json");
@@ -134,6 +141,11 @@ public final class RequestGate {
         if (!value.isEmpty()) {
             response.setHeader(header, value);
         }
+    }
+
+    /** What {@code X-RateLimit-Limit} says; never less than {@code -Remaining}. */
+    private static long most(long limit, long burst, long remaining) {
+        return Math.max(Math.max(limit, burst), remaining);
     }
 
     private static void addLegacy(HttpServletResponse response, long limit, long remaining, long resetSeconds) {

@@ -14,6 +14,7 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
+import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
@@ -203,6 +204,21 @@ class GateFilterTest {
         assertEquals("1800", refused.headers().firstValue("Retry-After").orElseThrow());
         assertTrue(refused.headers().firstValue("RateLimit").orElseThrow().startsWith("\"search\";r=0;t="));
         assertEquals("0", refused.headers().firstValue("X-RateLimit-Remaining").orElseThrow());
+    }
+
+    @Test
+    void ofABurstNoMoreRemainsThanTheOlderHeadersHaveForTheLimit() throws Exception {
+        rules("[[rules]]\nname = \"search\"\nquota = \"5/h burst 10\"");
+        HttpHeaders headers = get("/search").headers();
+        assertEquals("10", headers.firstValue("X-RateLimit-Limit").orElseThrow());
+        assertEquals("9", headers.firstValue("X-RateLimit-Remaining").orElseThrow());
+        assertTrue(headers.firstValue("RateLimit").orElseThrow().startsWith("\"search\";r=5;t="));
+        for (int i = 0; i < 9; i++) {
+            get("/search");
+        }
+        HttpHeaders refused = get("/search").headers();
+        assertEquals("10", refused.firstValue("X-RateLimit-Limit").orElseThrow());
+        assertEquals("0", refused.firstValue("X-RateLimit-Remaining").orElseThrow());
     }
 
     @Test
