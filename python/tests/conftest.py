@@ -4,8 +4,7 @@ import pytest
 from one_key import KEY, OneKey
 from tidegate import ConcurrencyLimiter, KeyedConcurrencyLimiter, KeyedRateLimiter, ManualClock, RateLimiter
 
-
-# A process that is started in the background may have been told to ignore Ctrl-C, which then wouldn't end a wait, either.
+# A process in the background may have been told to ignore Ctrl-C, which then wouldn't end a wait, either.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
