@@ -168,10 +168,11 @@ build-java: java/target/.ready
 
 # Cargo knows best what is out of date, so it is always asked; what is made from its files looks at their times.
 # The Python crate is left to maturin, whose own settings for pyo3 would make cargo compile pyo3 a second time.
-# Always the same crates, whatever LANGS says: with others cargo would choose other features of what they depend on, and compile
-# nearly all of it anew each time that LANGS changes.
+# One call for each: together cargo would choose other features of what they depend on, and `make install`, which needs no more
+# than the first, would compile nearly all of it anew.
 cargo-release:
-	cargo build --release -p tidegate-ffi -p tidegate-node
+	cargo build --release -p tidegate-ffi
+	$(if $(call has,node),cargo build --release -p tidegate-node)
 
 target/release/libtidegate.so target/release/libtidegate.a: cargo-release
 	@:
