@@ -160,6 +160,7 @@ function hundred() {
 }
 
 export async function keyed() {
+  await together('keyed gcra, 100 keys in one call', true, hundred());
   for (const [count, name] of sizes) {
     const subjects = await filled(count);
     const orders = count > 1 ? { '': uniform, ', Zipf': zipf } : { '': uniform };
@@ -168,5 +169,4 @@ export async function keyed() {
       await together(`keyed gcra, ${name}${suffix}`, true, visited);
     }
   }
-  await together('keyed gcra, 100 keys in one call', true, hundred());
 }
