@@ -300,7 +300,7 @@ ifneq ($(call has,python),)
 	$(VENV)/bin/pytest -c python/pyproject.toml -o pythonpath='tests ../tests/scenarios ../build/moving/python' tests/moving
 endif
 ifneq ($(call has,node),)
-	node --test tests/moving/*.test.mjs
+	node --test --test-reporter=spec tests/moving/*.test.mjs
 endif
 ifneq ($(call has,java),)
 	$(MVN) -q org.apache.maven.plugins:maven-install-plugin:3.2.0:install-file -Dfile=java/target/tidegate-$(VERSION).jar -DpomFile=java/pom.xml

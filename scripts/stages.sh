@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Runs make targets one after the other, goes on after a failure, and closes with a table of names, seconds and results.
 # What takes longer than stage_seconds.txt allows has failed: a target, or, by NAME, all of them together. STAGE_FACTOR=2
-# allows a slow machine twice as much.
-# usage: stages.sh NAME TARGET...      (the table is kept in build/stages/NAME.txt)
-set -u
+# allows a slow machine twice as much. Above the table stand the last lines of what each failed target printed.
+# usage: stages.sh NAME TARGET...      (the table is kept in build/stages/NAME.txt, the output in build/stages/TARGET.log)
+set -u -o pipefail
+shown_lines=60
 trap 'exit 130' INT
 
 name=$1
@@ -14,6 +15,7 @@ report=build/stages/$name.txt
 : > "$report"
 passed=0
 failed=0
+failures=
 
 # verdict NAME SECONDS: "passed", or by how much it took too long.
 verdict() {
@@ -30,7 +32,7 @@ verdict() {
 for target; do
     printf '\n==> %s\n' "$target"
     started=$SECONDS
-    if "${MAKE:-make}" --no-print-directory "$target"; then
+    if "${MAKE:-make}" --no-print-directory "$target" 2>&1 | tee "build/stages/$target.log"; then
         result=$(verdict "$target" $((SECONDS - started)))
     else
         result=FAILED
@@ -39,6 +41,7 @@ for target; do
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
+        failures+=" $target"
     fi
     row=$(printf '%-20s %6d s  %s' "$target" $((SECONDS - started)) "$result")
     printf '<== %s\n' "$row"
@@ -52,6 +55,10 @@ else
     failed=$((failed + 1))
 fi
 printf '%-20s %6d s  %s\n%d passed, %d failed\n' total "$SECONDS" "$result" "$passed" "$failed" >> "$report"
+for target in $failures; do
+    printf '\n==> %s failed; its last lines:\n' "$target"
+    tail -n "$shown_lines" "build/stages/$target.log"
+done
 printf '\nmake %s, stage by stage:\n' "$name"
 cat "$report"
 [ "$failed" -eq 0 ]

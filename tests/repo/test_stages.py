@@ -17,13 +17,13 @@ SECONDS = {
 
 
 class Stages(unittest.TestCase):
-    def run_stages(self, budgets, **environment):
-        """What is said of one stage, `slow`, which takes more than a second, and of all as `test`."""
+    def run_stages(self, budgets, recipe="sleep 1.1", **environment):
+        """What is said of one stage, `slow`, which by its recipe takes more than a second, and of all as `test`."""
         with tempfile.TemporaryDirectory() as folder:
             scripts = pathlib.Path(folder)
             shutil.copy(ROOT / "scripts/stages.sh", scripts)
             (scripts / "stage_seconds.txt").write_text(budgets)
-            (scripts / "make").write_text("#!/bin/sh\nsleep 1.1\n")
+            (scripts / "make").write_text(f"#!/bin/sh\n{recipe}\n")
             (scripts / "make").chmod(0o755)
             return subprocess.run(
                 ["bash", scripts / "stages.sh", "test", "slow"],
@@ -48,6 +48,13 @@ class Stages(unittest.TestCase):
         done = self.run_stages("slow 60\ntest 0.5\n")
         self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "1 passed, 1 failed"))
         self.assertRegex(done.stdout, r"(?m)^total +\d+ s  FAILED: took more than 0 s")
+
+    def test_what_a_failed_stage_printed_last_is_shown_once_more_before_the_table(self):
+        done = self.run_stages("", recipe="echo first; seq 100; echo the reason >&2; exit 3")
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "0 passed, 1 failed"))
+        shown = done.stdout.split("==> slow failed; its last lines:\n")[1]
+        self.assertNotIn("first", shown)
+        self.assertLess(shown.index("the reason"), shown.index("make test, stage by stage"))
 
     def test_each_stage_of_make_test_has_its_seconds_and_all_have_25_minutes(self):
         told = output("make", "-n", "test", "LANGS=rust c cpp python node java")
