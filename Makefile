@@ -64,9 +64,9 @@ test: ## run every test, end with a table of stages and seconds
 	@$(if $(INSTRUCTIONS),scripts/toolchain.sh require-valgrind)
 	@$(STAGES) test $(BUILD_STAGES) $(addprefix test-,$(TEST_STAGES)) $(TEST_MSRV)
 
-release-check: ## what a release needs: each package installs into a fresh folder, one version is everywhere
+release-check: ## what a release needs: new random scripts, each package installs into a fresh folder, one version is everywhere
 	@scripts/toolchain.sh require $(LANGS)
-	@$(STAGES) release-check $(BUILD_STAGES) test-packaging test-repo msrv
+	@SEED=$$(date +%s) $(STAGES) release-check $(BUILD_STAGES) test-conformance test-packaging test-repo msrv
 	@echo 'Not run: other platforms than this one, and free-threaded CPython; see .github/workflows/release.yml.'
 
 bench: build build/pictures/.ready ## measure against the peers of each language, side by side
@@ -280,10 +280,12 @@ GATE_DRIVER_python := $(VENV)/bin/python python/tests/gate_driver.py
 GATE_DRIVER_node   := node node/test/gate-driver.cjs
 GATE_DRIVER_java   := java -cp java/target/classes:java/target/test-classes io.github.tidegate.GateDriver
 # Rust's is the one that checks for overflow; that is also what `test-rust` has compiled most of.
+# The same random scripts each time, so that what fails is the change; a release is tested with others.
+SEED ?= 1
 test-conformance: $(BUILD_STAGES)
 	$(if $(call has,rust),cargo build -p tidegate -p tidegate-ffi --examples)
 	$(PYTHON) -m unittest discover -s tests/conformance
-	$(PYTHON) tests/conformance/run.py $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))')
+	$(PYTHON) tests/conformance/run.py --seed $(SEED) $(foreach lang,$(LANGS),--driver '$(lang)=$(DRIVER_$(lang))')
 	$(PYTHON) tests/conformance/gate.py $(foreach lang,$(LANGS),--driver '$(lang)=$(GATE_DRIVER_$(lang))')
 
 test-readme: $(BUILD_STAGES)

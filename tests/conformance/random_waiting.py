@@ -306,7 +306,9 @@ class KeyedRateWaitingScript(RateWaitingScript):
         )
 
     def set_quota(self):
-        self.say(f"quota {self.x} {fields([self.changed(quota) for quota in self.quotas])}")
+        is_same = self.rng.random() < 0.3
+        quotas = self.quotas if is_same else [self.changed(quota) for quota in self.quotas]
+        self.say(f"quota {self.x} {fields(quotas)}")
 
 
 class KeyedPermitWaitingScript(PermitWaitingScript):

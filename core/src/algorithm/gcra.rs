@@ -209,16 +209,14 @@ impl Algorithm for Gcra {
     }
 
     fn carry(&self, tat: u64, now: u64, to: &Self) -> u64 {
-        if *self == (Self { origin_ns: self.origin_ns, ..*to })
-            && let Some(moved_ns) = to.origin_ns.checked_sub(self.origin_ns)
-            && moved_ns.is_multiple_of(self.segment_ns)
-        {
-            let segments = moved_ns / self.segment_ns;
-            return tat.saturating_sub(segments.saturating_mul(self.segment_ticks()));
-        }
         let owed = u128::from(tat.saturating_sub(self.ticks(now)));
         let owed = (owed * u128::from(to.token_ticks)).div_ceil(u128::from(self.token_ticks));
         to.ticks(now) + narrow(owed.min(u128::from(to.full_ticks)))
+    }
+
+    fn carry_moved(&self, tat: u64, _now: u64, to: &Self) -> u64 {
+        let segments = (to.origin_ns - self.origin_ns) / self.segment_ns;
+        tat.saturating_sub(segments.saturating_mul(self.segment_ticks()))
     }
 }
 

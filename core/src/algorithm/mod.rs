@@ -5,6 +5,9 @@ pub(crate) mod gcra;
 pub(crate) mod sliding_log;
 pub(crate) mod sliding_window;
 
+/// How a state comes to be one under other settings: [`carry`](Algorithm::carry) or [`carry_moved`](Algorithm::carry_moved).
+pub(crate) type Carry<A> = fn(&A, <A as Algorithm>::State, u64, &A) -> <A as Algorithm>::State;
+
 /// An algorithm with its settings: how a state answers, and what it becomes.
 ///
 /// `now` is nanoseconds on the limiter's clock. A `now` that is older than the state (a thread that was overtaken) counts as
@@ -82,4 +85,9 @@ pub(crate) trait Algorithm: Copy {
 
     /// The state under other settings that keeps what is used, at most their capacity.
     fn carry(&self, state: Self::State, now: u64, to: &Self) -> Self::State;
+
+    /// The state under settings that [moved](Self::moved_to): the same, also where reservations owe more than the capacity.
+    fn carry_moved(&self, state: Self::State, now: u64, to: &Self) -> Self::State {
+        self.carry(state, now, to)
+    }
 }

@@ -14,8 +14,8 @@
 use super::settings::{Buffers, GENERATIONS};
 use super::state::{Judgement, Undo, judge, refusal};
 use super::word::{Packed, Word};
-use crate::algorithm::Algorithm;
 use crate::algorithm::gcra::Gcra;
+use crate::algorithm::{Algorithm, Carry};
 use crate::clock::Clock;
 use crate::sync::{Lock, Padded, Pause, back_off, fence, pause};
 use crate::wait::Due;
@@ -290,7 +290,7 @@ impl<A: Packed> Cell<A> {
 
     pub(crate) fn reconfigure(&self, clock: &Clock, settings: A) {
         let _changing = self.changing.lock();
-        self.change(|| clock.now_ns(), |_| settings);
+        self.change(|| clock.now_ns(), |_| settings, A::carry);
     }
 
     /// Counts time from a later origin; returns the word as it is then.
@@ -302,18 +302,18 @@ impl<A: Packed> Cell<A> {
         if !self.settings(word).is_past_horizon(now) {
             return word; // Another thread moved it.
         }
-        self.change(|| now, |settings| settings.moved_to(now))
+        self.change(|| now, |settings| settings.moved_to(now), A::carry_moved)
     }
 
     /// Only under the lock `changing`. Asks for the time after each load of the state, as `update` does.
-    fn change(&self, now: impl Fn() -> u64, change: impl Fn(A) -> A) -> A::Word {
+    fn change(&self, now: impl Fn() -> u64, change: impl Fn(A) -> A, carry: Carry<A>) -> A::Word {
         let mut word = A::Word::load(&self.word.0);
         let from = self.settings(word);
         let to = change(from);
         let generation = (A::generation(word) + 1) % GENERATIONS;
         self.buffers.write(generation, to.to_settings());
         loop {
-            let state = from.carry(A::unpack(word), now(), &to);
+            let state = carry(&from, A::unpack(word), now(), &to);
             let next = A::replace(word, state, generation);
             match A::Word::exchange(&self.word.0, word, next) {
                 Ok(_) => return next,

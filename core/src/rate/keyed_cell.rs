@@ -13,7 +13,7 @@ use super::cell::{By, OVERTAKEN_NS};
 use super::settings::{Buffers, GENERATIONS};
 use super::slot::{Slotted, State};
 use super::state::{Judgement, Undo, judge, refusal};
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, Carry};
 use crate::clock::Clock;
 use crate::sync::{AtomicU64, Pause, back_off, fence, pause};
 use crate::table::{EMPTY, Full, KeyHash, PINNED, Place, Region, Stripes, Table, Tenants, WhenFull};
@@ -409,32 +409,32 @@ impl<A: Slotted> KeyedCell<A> {
 
     /// Only under all locks.
     pub(crate) fn reconfigure(&self, clock: &Clock, settings: A) {
-        self.change(|| clock.now_ns(), |_| settings);
+        self.change(|| clock.now_ns(), |_| settings, A::Rule::carry);
     }
 
     /// Counts time from a later origin, if another thread hasn't moved it. Only under all locks.
     pub(crate) fn move_origin(&self, now: u64) {
         let generation = self.generation.load(Ordering::Relaxed) as u8;
         if self.settings(generation).is_past_horizon(now) {
-            self.change(|| now, |settings| settings.moved_to(now));
+            self.change(|| now, |settings| settings.moved_to(now), A::Rule::carry_moved);
         }
     }
 
-    fn change(&self, now: impl Fn() -> u64, change: impl FnOnce(A) -> A) {
+    fn change(&self, now: impl Fn() -> u64, change: impl FnOnce(A) -> A, carry: Carry<A::Rule>) {
         let generation = self.generation.load(Ordering::Relaxed) as u8;
         let from = self.settings(generation);
         let to = change(from);
         let next = (generation + 1) % GENERATIONS;
         self.buffers.write(next, to.to_settings());
         for place in self.table.places() {
-            self.carry(place, &now, (&from, &to), next);
+            self.carry(place, &now, (&from, &to), carry, next);
         }
         // Release: as `try_charge` says. (Who enters reads it under a lock that is held here.)
         self.generation.store(u64::from(next), Ordering::Release);
     }
 
     /// Moves a slot to the next generation. A key at rest leaves: its times may be older than can be told from a new origin.
-    fn carry(&self, place: Place, now: &impl Fn() -> u64, (from, to): (&A, &A), next: u8) {
+    fn carry(&self, place: Place, now: &impl Fn() -> u64, (from, to): (&A, &A), carry: Carry<A::Rule>, next: u8) {
         loop {
             let word = self.table.load(place);
             if word == EMPTY {
@@ -446,7 +446,7 @@ impl<A: Slotted> KeyedCell<A> {
             let after = if from.share(state, now) == 0 && waiters == 0 {
                 EMPTY
             } else {
-                to.word(A::tag(word), next, from.rule().carry(state, now, &to.rule())) | waiters
+                to.word(A::tag(word), next, carry(&from.rule(), state, now, &to.rule())) | waiters
             };
             if self.table.exchange(place, word, after).is_ok() {
                 return;
