@@ -1,7 +1,7 @@
 //! A look at slots: quick, and only a hint. What it tells is proved by an exchange of the slot, or by one load of it whole.
 //!
-//! All slots of both lines are looked at, whatever is found: the lines are then fetched at the same time, and where a key happens to
-//! be is nothing that the processor would have to guess.
+//! All slots of a line are looked at, whatever is found: where in its line a key happens to be is nothing that the processor would
+//! have to guess.
 
 use super::slots::LINE;
 use crate::sync::AtomicU128;
@@ -16,27 +16,24 @@ mod hint {
     use super::{AtomicU128, LINE};
     use std::arch::asm;
     use std::arch::x86_64::{
-        __m128i, _MM_HINT_T0, _mm_cmpeq_epi32, _mm_cvtsi32_si128, _mm_movemask_epi8, _mm_packs_epi16, _mm_packs_epi32,
-        _mm_prefetch, _mm_set1_epi64x, _mm_setzero_si128, _mm_srl_epi64, _mm_xor_si128,
+        __m128i, _MM_HINT_T0, _mm_cmpeq_epi32, _mm_cvtsi32_si128, _mm_movemask_epi8, _mm_packs_epi32, _mm_prefetch,
+        _mm_set1_epi64x, _mm_setzero_si128, _mm_srl_epi64, _mm_xor_si128,
     };
 
-    /// Which of the slots of two lines, counted through, has a tag on top; the first if several have.
+    /// Which of the slots of a line has a tag on top; the first if several have.
     #[inline(always)]
-    pub(in super::super) fn bearing(lines: [&[AtomicU128; LINE]; 2], tag: u64, tag_bits: u32) -> Option<usize> {
+    pub(in super::super) fn bearing(line: &[AtomicU128; LINE], tag: u64, tag_bits: u32) -> Option<usize> {
         // SAFETY: every x86-64 processor has SSE2.
         let bytes = unsafe {
             let (tag, zero) = (_mm_set1_epi64x((tag << (64 - tag_bits)) as i64), _mm_setzero_si128());
             let below = _mm_cvtsi32_si128(64 - tag_bits as i32);
             let same = |tops| _mm_cmpeq_epi32(_mm_srl_epi64(_mm_xor_si128(tops, tag), below), zero);
-            let [first, second] = lines.map(|line| {
-                let [low, high] = tops(line);
-                _mm_packs_epi32(same(low), same(high))
-            });
-            // Two bytes for each slot: all ones where the lower, the upper half of the tag is the same.
-            _mm_movemask_epi8(_mm_packs_epi16(first, second)) as u32
+            let [low, high] = tops(line);
+            // Four bytes for each slot: all ones in two where the lower, in two where the upper half of the tag is the same.
+            _mm_movemask_epi8(_mm_packs_epi32(same(low), same(high))) as u32
         };
-        let both = bytes & bytes >> 1 & 0x5555;
-        (both != 0).then(|| both.trailing_zeros() as usize / 2)
+        let both = bytes & bytes >> 2 & 0x1111;
+        (both != 0).then(|| both.trailing_zeros() as usize / 4)
     }
 
     #[inline(always)]
@@ -89,15 +86,13 @@ mod hint {
     use super::{AtomicU128, LINE};
     use std::sync::atomic::Ordering;
 
-    /// Which of the slots of two lines, counted through, has a tag on top; the first if several have.
+    /// Which of the slots of a line has a tag on top; the first if several have.
     #[inline]
-    pub(in super::super) fn bearing(lines: [&[AtomicU128; LINE]; 2], tag: u64, tag_bits: u32) -> Option<usize> {
+    pub(in super::super) fn bearing(line: &[AtomicU128; LINE], tag: u64, tag_bits: u32) -> Option<usize> {
         let mut hits = 0_u32;
-        for (number, line) in lines.into_iter().enumerate() {
-            for (index, slot) in line.iter().enumerate() {
-                let same = glimpse(slot) >> (128 - tag_bits) == u128::from(tag);
-                hits |= u32::from(same) << (number * LINE + index);
-            }
+        for (index, slot) in line.iter().enumerate() {
+            let same = glimpse(slot) >> (128 - tag_bits) == u128::from(tag);
+            hits |= u32::from(same) << index;
         }
         (hits != 0).then(|| hits.trailing_zeros() as usize)
     }
@@ -125,13 +120,11 @@ mod tests {
     fn a_tag_is_found_in_whichever_slot_it_is_and_whatever_lies_below() {
         for tag_bits in [40, 48, 56] {
             for below in [0, u128::MAX] {
-                for at in 0..2 * LINE {
-                    let slots: [AtomicU128; 2 * LINE] = std::array::from_fn(|index| {
+                for at in 0..LINE {
+                    let slots: [AtomicU128; LINE] = std::array::from_fn(|index| {
                         AtomicU128::new(if index == at { slot(TAG, tag_bits, below) } else { 0 })
                     });
-                    let (first, second) = slots.split_at(LINE);
-                    let lines = [first, second].map(|line| line.try_into().expect("a line"));
-                    assert_eq!(bearing(lines, TAG, tag_bits), Some(at), "{tag_bits} bits");
+                    assert_eq!(bearing(&slots, TAG, tag_bits), Some(at), "{tag_bits} bits");
                     assert_eq!(glimpse(&slots[at]), slot(TAG, tag_bits, below));
                 }
             }
@@ -144,7 +137,7 @@ mod tests {
             for bit in 0..tag_bits {
                 let slots: [AtomicU128; LINE] =
                     std::array::from_fn(|_| AtomicU128::new(slot(TAG ^ 1 << bit, tag_bits, u128::MAX)));
-                assert_eq!(bearing([&slots; 2], TAG, tag_bits), None, "bit {bit} of {tag_bits}");
+                assert_eq!(bearing(&slots, TAG, tag_bits), None, "bit {bit} of {tag_bits}");
             }
         }
     }

@@ -9,6 +9,9 @@ use std::sync::atomic::Ordering;
 /// Slots of a line: what one cache line holds. Two under the model checker, which visits every order of every step.
 pub(super) const LINE: usize = if cfg!(loom) { 2 } else { 4 };
 
+/// A table of at most so many lines fits into the cache of any core.
+const CACHED: usize = 4_096;
+
 pub(crate) struct Slots {
     #[cfg(not(loom))]
     memory: super::memory::Memory,
@@ -58,29 +61,38 @@ impl Slots {
         self.slot(place).compare_exchange_weak(current, new, Ordering::AcqRel, Ordering::Acquire)
     }
 
-    /// Has the lines of a key fetched, without waiting for them; of a table that fits into the cache of any core they are there.
+    /// Has the lines of a key fetched, without waiting for them.
     #[inline(always)]
     pub(super) fn fetch(&self, hash: KeyHash) {
-        const CACHED: usize = 4_096;
         if self.lines > CACHED {
-            for line in hash.lines(self.lines) {
-                look::fetch(self.slot(Place(line * LINE)));
-            }
+            hash.lines(self.lines).into_iter().for_each(|line| self.fetch_line(line));
         }
     }
 
+    #[inline(always)]
+    fn fetch_line(&self, line: usize) {
+        look::fetch(self.slot(Place(line * LINE)));
+    }
+
     /// Which slot of a key's two lines bears its tag, if any does. Only a hint.
+    ///
+    /// Most keys are in their first line, so that the second is seldom looked at: a line that another core writes to costs both of them more
+    /// than all else here, it to wait for the line, the other to get it back. Lines that are far away are fetched at the same time.
     #[inline(always)]
     pub(super) fn bearing(&self, hash: KeyHash, tag_bits: u32) -> Option<Place> {
-        let lines = hash.lines(self.lines);
-        let slots = lines.map(|line| {
-            debug_assert!(line < self.lines);
-            // SAFETY: a hash chooses among the lines that there are, and each has so many slots.
-            unsafe { &*self.memory.as_ptr().add(line * LINE).cast() }
-        });
-        let index = look::bearing(slots, hash.tag(tag_bits), tag_bits)?;
-        let line = if index < LINE { lines[0] } else { lines[1] };
-        Some(Place(line * LINE + index % LINE))
+        let [first, second] = hash.lines(self.lines);
+        if self.lines > CACHED {
+            self.fetch_line(second);
+        }
+        self.bearing_in(first, hash, tag_bits).or_else(|| self.bearing_in(second, hash, tag_bits))
+    }
+
+    #[inline(always)]
+    fn bearing_in(&self, line: usize, hash: KeyHash, tag_bits: u32) -> Option<Place> {
+        debug_assert!(line < self.lines);
+        // SAFETY: a hash chooses among the lines that there are, and each has so many slots.
+        let slots = unsafe { &*self.memory.as_ptr().add(line * LINE).cast() };
+        look::bearing(slots, hash.tag(tag_bits), tag_bits).map(|index| Place(line * LINE + index))
     }
 
     /// What a slot holds; only a hint, in which halves of two moments may meet.
