@@ -1,5 +1,8 @@
 """Whose budget a web request is taken from, and what middleware accepts."""
 
+import asyncio
+import json
+
 import pytest
 from tidegate import ConfigError, Gate
 from tidegate._web import Options
@@ -27,6 +30,58 @@ def client(peer, forwarded=None, hops=0):
 )
 def test_a_peer_is_told_as_its_address_and_ipv6_by_its_64(peer, shown):
     assert client(peer) == shown
+
+
+def asked(app, scope):
+    """What an ASGI application sends to one that asks."""
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(app({"type": "http", "path": "/", "method": "GET", "headers": []} | scope, None, send))
+    return sent
+
+
+@pytest.mark.parametrize("options", [{}, {"attributes": lambda _: {}}])
+@pytest.mark.parametrize(
+    ("peer", "shown"),
+    [
+        ({"client": ("203.0.113.7", 80)}, "203.0.113.7"),
+        ({"client": ["203.0.113.7", 80]}, "203.0.113.7"),
+        ({"client": ("2001:db8:1:2:3:4:5:6", 80)}, "2001:db8:1:2::/64"),
+        ({"client": ("::ffff:203.0.113.7", 80)}, "203.0.113.7"),
+        ({"client": None}, None),
+        ({"client": ()}, None),
+        ({"client": []}, None),
+        ({"client": (None, None)}, None),
+        ({}, None),
+    ],
+)
+def test_an_asgi_server_tells_the_peer_in_its_scope(options, peer, shown):
+    rule = {"name": "one", "match": {"client": {"glob": "**"}}, "key": "client", "quota": "0/s"}
+    sent = asked(Asgi(answer, Gate({"show_keys": True, "rules": [rule]}), **options), peer)
+    if shown is None:
+        assert sent == [{"type": "http.response.start", "status": 200}]
+    else:
+        assert json.loads(sent[1]["body"])["key"] == shown
+
+
+async def answer(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200})
+
+
+def test_what_an_asgi_application_sends_stays_its_own():
+    begin, headers = {"type": "http.response.start", "status": 200}, [(b"a", b"b")]
+    ours = [(b"ratelimit-policy", b'"one";q=9;w=1'), (b"ratelimit", b'"one";r=8;t=1')]
+
+    async def app(scope, receive, send):
+        await send(begin | scope["answer"])
+
+    for answered in ({"headers": headers}, {"headers": tuple(headers)}, {}):
+        [message] = asked(Asgi(app, Gate([{"name": "one", "quota": "9/s"}])), {"answer": answered})
+        assert message == begin | {"headers": [*answered.get("headers", ()), *ours]}
+    assert (len(begin), headers) == (2, [(b"a", b"b")])
 
 
 @pytest.mark.parametrize(

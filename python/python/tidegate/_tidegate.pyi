@@ -860,6 +860,14 @@ class Gate:
     ) -> Entry | Refusal | Entering:
         """Enters or is refused at once, or begins to wait as what make_turn makes: what enter_async() does."""
 
+    def _begin_asgi(
+        self, make_turn: type[Turn], scope: Mapping[str, Any], timeout: _Seconds | None, legacy: bool
+    ) -> tuple[Entry, list[tuple[bytes, bytes]], bool] | Refusal | Entering:
+        """What _begin() does, of an HTTP request by its ASGI scope, whose peer is the client. If it was admitted, a
+        tuple: the Entry, and what its _raw_headers(legacy) and _holds_permits are, which to ask for one by one takes
+        longer.
+        """
+
     def guard(
         self,
         attributes: _Attributes | Callable[..., _Attributes] | None = None,

@@ -44,7 +44,7 @@ class Options(Generic[Request]):
         self.attributes = attributes
         self.timeout = timeout
         self.legacy_headers = legacy_headers
-        # Then there is nothing to complete where a peer is IPv4, as most are.
+        # Then the gate is told only what requests have by themselves.
         self.is_plain = trusted_hops == 0 and attributes is None
 
     def complete(self, attributes: dict[str, Any], request: Request, forwarded: str | None) -> None:

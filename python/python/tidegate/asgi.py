@@ -53,29 +53,30 @@ class GateMiddleware:
         self.options = _web.Options(gate, trusted_hops, attributes, timeout, legacy_headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        options = self.options
         kind = scope["type"]
-        if kind != "http" and kind != "websocket":
+        entered: Any
+        if kind == "http" and options.is_plain:
+            entered = options.gate._begin_asgi(Turn, scope, options.timeout, options.legacy_headers)
+        elif kind == "http" or kind == "websocket":
+            entered = options.gate._begin(Turn, self.attributes(scope), 1, options.timeout)
+        else:
             await self.app(scope, receive, send)
             return
-        options = self.options
-        client = scope.get("client")
-        peer = client[0] if client else None
-        attributes = {"path": scope["path"], "method": scope.get("method", "GET"), "client": peer}
-        if not options.is_plain or (peer is not None and ":" in peer):
-            options.complete(attributes, scope, forwarded_for(scope) if options.trusted_hops else None)
-        entered = options.gate._begin(Turn, attributes, 1, options.timeout)
-        if type(entered) is Entering:
-            entered = await until_over(entered)
-        if type(entered) is Refusal:
-            await self.refuse(entered, scope, receive, send)
-            return
-        if kind == "websocket":
-            with entered:
-                await self.app(scope, receive, send)
-            return
+        if type(entered) is not tuple:
+            if type(entered) is Entering:
+                entered = await until_over(entered)
+            if type(entered) is Refusal:
+                await self.refuse(entered, scope, receive, send)
+                return
+            if kind == "websocket":
+                with entered:
+                    await self.app(scope, receive, send)
+                return
+            entered = entered, entered._raw_headers(options.legacy_headers), entered._holds_permits
+        entry: Entry
+        entry, headers, holds_permits = entered
         ok = False
-        headers = entered._raw_headers(options.legacy_headers)
-        holds_permits = entered._holds_permits
 
         # No coroutine of its own where the server's will do: coroutines are most of what middleware costs.
         def send_through(message: Message) -> Awaitable[None]:
@@ -86,16 +87,24 @@ class GateMiddleware:
                 if headers:
                     message = {**message, "headers": [*message.get("headers", ()), *headers]}
             elif holds_permits and kind == "http.response.body" and not message.get("more_body"):
-                return send_last(entered, ok, send, message)
+                return send_last(entry, ok, send, message)
             return send(message)
 
         try:
             await self.app(scope, receive, send_through)
         except BaseException:
-            ok = False
+            entry._end(False)
             raise
-        finally:
-            entered._end(ok)
+        entry._end(ok)
+
+    def attributes(self, scope: Scope) -> dict[str, Any]:
+        """What the gate is told of a request, where that is more than its scope says."""
+        options = self.options
+        client = scope.get("client")
+        peer = client[0] if client else None
+        attributes = {"path": scope["path"], "method": scope.get("method", "GET"), "client": peer}
+        options.complete(attributes, scope, forwarded_for(scope) if options.trusted_hops else None)
+        return attributes
 
     async def refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
         response = "http.response"

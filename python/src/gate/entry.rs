@@ -107,7 +107,7 @@ impl Entry {
     /// Whether it holds permits, and not only tokens.
     #[getter]
     fn _holds_permits(&self) -> PyResult<bool> {
-        self.look(|entry| entry.rules().count() > entry.figures().count())
+        self.look(tidegate::gate::Entry::holds_permits)
     }
 
     /// Gives back what it holds, if that wasn't done before.

@@ -1,5 +1,6 @@
 //! Gates: named rules, of which all that match a request must admit it.
 
+mod asgi;
 mod attributes;
 mod blocking;
 mod calling;
@@ -19,10 +20,11 @@ pub use entering::Entering;
 use entering::Waits;
 pub use entry::Entry;
 pub use events::Events;
+use headers::Headers;
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::{PyBool, PyDict, PyType};
 pub use refusal::Refusal;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -61,6 +63,21 @@ impl Gate {
     fn begin(&self, pairs: &Pairs<'_>, cost: Given<'_, '_>, timeout: Given<'_, '_>) -> PyResult<Begun> {
         let timeout = timeout.timeout_or(None)?.map(Duration::from_nanos);
         self.gate.begin(pairs, cost.whole_or(1, &COST)?, timeout).map_err(from_core)
+    }
+
+    /// What came of a request at once, or its wait as what make_turn makes.
+    #[inline]
+    fn begun<'py>(
+        &self,
+        make_turn: &Bound<'py, PyAny>,
+        begun: Begun,
+        entered: impl FnOnce(tidegate::gate::Entry) -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match begun {
+            Begun::Entered(entry) => entered(entry),
+            Begun::Refused(refusal) => Ok(Bound::new(make_turn.py(), Refusal::from(refusal))?.into_any()),
+            Begun::Waits(entering) => self.waits.begin(make_turn, entering),
+        }
     }
 
     /// What came of a request, at once or by waiting on this thread.
@@ -158,13 +175,30 @@ impl Gate {
         timeout: Given<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         no_panic(|| {
-            let py = make_turn.py();
             let attributes = Attributes::read(Some(attributes), None)?;
-            match self.begin(&attributes.pairs()?, cost, timeout)? {
-                Begun::Entered(entry) => Ok(Bound::new(py, Entry::from(entry))?.into_any()),
-                Begun::Refused(refusal) => Ok(Bound::new(py, Refusal::from(refusal))?.into_any()),
-                Begun::Waits(entering) => self.waits.begin(make_turn, entering),
-            }
+            self.begun(make_turn, self.begin(&attributes.pairs()?, cost, timeout)?, |entry| {
+                Ok(Bound::new(make_turn.py(), Entry::from(entry))?.into_any())
+            })
+        })
+    }
+
+    /// What _begin() does, of an HTTP request by its ASGI scope, whose peer is the client. If it was admitted, a tuple: the Entry, and what
+    /// its _raw_headers(legacy) and _holds_permits are, which to ask for one by one takes longer.
+    fn _begin_asgi<'py>(
+        &self,
+        make_turn: &Bound<'py, PyAny>,
+        scope: &Bound<'py, PyAny>,
+        timeout: Given<'_, 'py>,
+        legacy: &Bound<'py, PyBool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        no_panic(|| {
+            let py = make_turn.py();
+            let request = asgi::Request::read(scope)?;
+            self.begun(make_turn, self.begin(&request.pairs()?, Given::LEFT_OUT, timeout)?, |entry| {
+                let headers = Headers::of_entry(&entry, legacy.is_true()).to_list(py)?;
+                let holds_permits = entry.holds_permits();
+                Ok((Bound::new(py, Entry::from(entry))?, headers, holds_permits).into_pyobject(py)?.into_any())
+            })
         })
     }
 
