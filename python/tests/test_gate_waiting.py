@@ -95,7 +95,9 @@ class TestThreads:
             assert (stats(gate).waiting, stats(gate).in_flight) == (0, 1)
 
     def test_many_threads_are_never_more_than_the_permits_at_once(self):
-        gate = Gate([{"name": "one", "concurrency": 3, "timeout": "1h"}, {"name": "key", "key": "k", "concurrency": 2}])
+        # The second is about requests that have a key: those without one would be refused by it, together.
+        key = {"name": "key", "match": {"k": {"glob": "*"}}, "key": "k", "concurrency": 2}
+        gate = Gate([{"name": "one", "concurrency": 3, "timeout": "1h"}, key])
         lock, inside, peak = threading.Lock(), [0], [0]
 
         def work():
