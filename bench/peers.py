@@ -12,6 +12,7 @@ from targets import OURS
 YARDSTICKS = (
     "clock alone",
     "FastAPI alone",
+    "FastAPI and two constant headers",
     "Express alone",
     "Express and an empty layer",
     "Express and two constant headers",

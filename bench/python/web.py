@@ -16,8 +16,10 @@ import tidegate
 from rounds import ROUNDS, report
 
 CASE = "FastAPI hello world"
+HEADERS = "FastAPI and two constant headers"
 SUBJECTS = {
     "FastAPI alone": metadata.version("fastapi"),
+    HEADERS: metadata.version("fastapi"),
     "tidegate": tidegate.__version__,
     "slowapi": metadata.version("slowapi"),
 }
@@ -27,6 +29,10 @@ CALLS = 800
 BODY = b'{"hello":"world"}'
 REQUEST = b"GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"
 PLENTY = 1_000_000
+TWO_HEADERS = [
+    (b"ratelimit-policy", b'"hello";q=%d;w=60' % PLENTY),
+    (b"ratelimit", b'"hello";r=%d;t=1' % (PLENTY - 1)),
+]
 
 
 def serve(subject, port):
@@ -47,6 +53,8 @@ def serve(subject, port):
 
         rule = {"name": "hello", "match": {"path": {"prefix": "/hello"}}, "key": "client", "quota": f"{PLENTY}/min"}
         app.add_middleware(GateMiddleware, gate=tidegate.Gate([rule]))
+    if subject == HEADERS:
+        app.add_middleware(TwoHeaders)
     if subject == "slowapi":
         from slowapi import Limiter
         from slowapi.util import get_remote_address
@@ -55,6 +63,21 @@ def serve(subject, port):
         asked_hello = app.state.limiter.limit(f"{PLENTY}/minute")(asked_hello)
     app.get("/hello")(asked_hello if subject == "slowapi" else hello)
     uvicorn.run(app, port=port, log_level="critical", http="httptools", proxy_headers=False, timeout_keep_alive=3600)
+
+
+class TwoHeaders:
+    """What adds to responses the headers that tidegate's have, and nothing else."""
+
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        def send_through(message):
+            if message["type"] == "http.response.start":
+                message["headers"] += TWO_HEADERS
+            return send(message)
+
+        await self.app(scope, receive, send_through)
 
 
 class Served:
@@ -68,7 +91,7 @@ class Served:
         self.connections = [stack.enter_context(connected(port, process)) for _ in range(CONNECTIONS)]
         [answer] = self.ask(self.connections[:1])
         assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(BODY), answer
-        assert (b"ratelimit: " in answer) == (subject == "tidegate"), answer
+        assert (b"ratelimit: " in answer) == (subject in ("tidegate", HEADERS)), answer
 
     def ask(self, connections):
         """One request on each connection, all at once."""
