@@ -107,7 +107,7 @@ impl KeyedRateLimiter {
     #[inline]
     fn try_status(&self, key: &[u8], cost: u64) -> Status {
         let hash = self.shared.hash(key);
-        let status = self.shared.states.try_charge(hash, self.shared.states.clock.now_ns(), cost);
+        let status = self.shared.states.try_charge_now(hash, cost);
         self.shared.count(status, hash, key);
         status
     }

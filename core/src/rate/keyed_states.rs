@@ -41,6 +41,15 @@ struct Call<'a> {
 }
 
 impl KeyedStates {
+    /// As of now. What comes from memory is on its way while the clock is read.
+    #[inline(always)]
+    pub(super) fn try_charge_now(&self, hash: KeyHash, cost: u64) -> Status {
+        if let [KeyedState::Gcra(cell)] = &*self.states {
+            cell.table().fetch_first(hash);
+        }
+        self.try_charge(hash, self.clock.now_ns(), cost)
+    }
+
     /// The hot path: one quota by gcra, and the key is there. That some keys have quotas of their own costs the others nothing: those
     /// keys are not there.
     #[inline(always)]

@@ -165,6 +165,12 @@ impl Table {
         (word >> (128 - tag_bits) == u128::from(hash.tag(tag_bits))).then_some((place, word))
     }
 
+    /// Has the line fetched in which a key most likely is, without waiting for it.
+    #[inline(always)]
+    pub(crate) fn fetch_first(&self, hash: KeyHash) {
+        self.slots.fetch_first(hash);
+    }
+
     /// Has the slots that a key may be in fetched, without waiting for them.
     #[inline(always)]
     pub(crate) fn fetch(&self, hash: KeyHash) {

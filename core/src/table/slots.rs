@@ -69,6 +69,15 @@ impl Slots {
         }
     }
 
+    /// The same for the first.
+    #[inline(always)]
+    pub(super) fn fetch_first(&self, hash: KeyHash) {
+        let [first, _] = hash.lines(self.lines);
+        if self.lines > CACHED {
+            self.fetch_line(first);
+        }
+    }
+
     #[inline(always)]
     fn fetch_line(&self, line: usize) {
         look::fetch(self.slot(Place(line * LINE)));
