@@ -56,7 +56,7 @@ impl Waiter {
 
     fn poll(&mut self) -> Option<Result<Entry, Refusal>> {
         match self.entering.poll(&Waker::from(Arc::clone(&self.wakes))) {
-            Progress::Entered(entry) => Some(Ok(entry)),
+            Progress::Entered(entry) => Some(Ok(*entry)),
             Progress::Refused(refusal) => Some(Err(*refusal)),
             Progress::Pending { .. } => None,
         }

@@ -231,7 +231,7 @@ pub unsafe extern "C" fn tidegate_gate_enter(
         // SAFETY: the header asks for so many attributes.
         let attributes = unsafe { self::attributes(attributes, count) }?;
         let entered = match gate.0.enter_n(&attributes, cost, timeout(timeout_ns)) {
-            Ok(entry) => Ok(entry),
+            Ok(entry) => Ok(Box::new(entry)),
             Err(EnterError::Refused(refusal)) => Err(refusal),
             Err(EnterError::Invalid(mistake)) => return Err(mistake.into()),
         };
@@ -261,9 +261,9 @@ impl Outputs {
     ///
     /// Both may be written, but for a refusal that is NULL.
     #[inline]
-    pub(crate) unsafe fn write(&self, entered: Result<Entry, Box<Refusal>>) -> Status {
+    pub(crate) unsafe fn write(&self, entered: Result<Box<Entry>, Box<Refusal>>) -> Status {
         let (status, entry, refusal) = match entered {
-            Ok(entry) => (entry.status(), Box::into_raw(Box::new(tidegate_entry(entry))), null_mut()),
+            Ok(entry) => (entry.status(), Box::into_raw(entry).cast(), null_mut()),
             // A signal handler forked this thread out of its wait: a mistake, after which no output is written.
             Err(refusal) if (refusal.status as i32) < 0 => return refusal.status,
             Err(refusal) if self.refusal.is_null() => (refusal.status, null_mut(), null_mut()),

@@ -137,7 +137,7 @@ impl Wake for Bell {
 
 /// What came of a poll.
 enum Polled {
-    Over(Result<Entry, Box<Refusal>>),
+    Over(Result<Box<Entry>, Box<Refusal>>),
     Pending,
     /// It was over before.
     TooLate,

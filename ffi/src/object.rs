@@ -27,6 +27,8 @@ pub struct tidegate_keyed_concurrency_limiter(pub(crate) KeyedConcurrencyLimiter
 pub struct tidegate_gate(pub(crate) Gate);
 
 /// A request that a gate admitted. Belongs to the caller until tidegate_entry_release(). See "Entries". since 1
+// As the core hands it out, in its box.
+#[repr(transparent)]
 pub struct tidegate_entry(pub(crate) Entry);
 
 /// A request that a gate refused. Belongs to the caller until tidegate_refusal_free(). See "Refusals". since 1

@@ -49,13 +49,13 @@ struct Waiting {
 /// Those who are inside, by place.
 #[derive(Default)]
 struct Entries {
-    places: Vec<Option<Entry>>,
+    places: Vec<Option<Box<Entry>>>,
     free: Vec<usize>,
 }
 
 impl Entries {
     #[inline]
-    fn put(&mut self, entry: Entry) -> usize {
+    fn put(&mut self, entry: Box<Entry>) -> usize {
         match self.free.pop() {
             Some(place) => {
                 self.places[place] = Some(entry);
@@ -69,7 +69,7 @@ impl Entries {
     }
 
     #[inline]
-    fn take(&mut self, place: usize) -> Option<Entry> {
+    fn take(&mut self, place: usize) -> Option<Box<Entry>> {
         let entry = self.places.get_mut(place)?.take()?;
         self.free.push(place);
         Some(entry)
@@ -90,7 +90,7 @@ impl Wake for Bell {
 
 impl Keeper {
     #[inline]
-    fn entered(&self, entry: Entry) -> f64 {
+    fn entered(&self, entry: Box<Entry>) -> f64 {
         let flags = 2 * u8::from(entry.holds_permits()) + u8::from(entry.applies());
         let place = self.entries.borrow_mut().put(entry);
         4.0 * place as f64 + f64::from(flags)
@@ -116,7 +116,7 @@ impl Keeper {
 
     /// What is told of somebody who is inside.
     pub(crate) fn of_entry<T>(&self, place: u64, tell: impl FnOnce(&Entry) -> T) -> Option<T> {
-        self.entries.borrow().places.get(place as usize)?.as_ref().map(tell)
+        self.entries.borrow().places.get(place as usize)?.as_deref().map(tell)
     }
 
     pub(crate) fn take_refusal(&self) -> Option<Box<Refusal>> {
@@ -291,8 +291,8 @@ impl Method for Release {
 
     fn call(keeper: &Keeper, call: &Call) -> Answer {
         let (place, ok) = (call.whole(1)?, call.boolean(2)?);
-        let entry = keeper.entries.borrow_mut().take(place as usize).ok_or(Fault::Argument)?;
-        entry.release(ok);
+        let mut entry = keeper.entries.borrow_mut().take(place as usize).ok_or(Fault::Argument)?;
+        entry.set_ok(ok);
         Call::return_undefined()
     }
 }

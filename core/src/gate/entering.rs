@@ -21,7 +21,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub enum Progress {
     /// It is admitted.
-    Entered(Entry),
+    Entered(Box<Entry>),
     /// It is refused.
     Refused(Box<Refusal>),
     /// It waits: [poll](Entering::poll) it when the waker is woken, and after so many ns at the latest ([`NEVER_NS`]: never).
@@ -176,7 +176,7 @@ impl Entering {
                 Ok(()) => {
                     let mut held = std::mem::take(&mut this.held);
                     let applies = asked.admitted(&mut held, shadows, |refusal| this.gate.tell_shadow(refusal));
-                    Progress::Entered(Entry::admitted(Arc::clone(asked.set), held, applies))
+                    Progress::Entered(Box::new(Entry::admitted(Arc::clone(asked.set), held, applies)))
                 }
                 Err((place, status)) => this.refuse_asked(asked, place, status),
             })
@@ -302,8 +302,8 @@ pub struct EnterFuture {
 
 /// What came of a request at once, by [`Gate::begin`](super::Gate::begin).
 pub enum Begun {
-    /// It is admitted.
-    Entered(Entry),
+    /// It is admitted. Boxed where it is filled, since to move it takes as long as to decide.
+    Entered(Box<Entry>),
     /// It is refused.
     Refused(Box<Refusal>),
     /// It has to wait.
@@ -316,7 +316,7 @@ impl Future for EnterFuture {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let mut entering = match this.begun.take() {
-            Some(Begun::Entered(entry)) => return Poll::Ready(Ok(entry)),
+            Some(Begun::Entered(entry)) => return Poll::Ready(Ok(*entry)),
             Some(Begun::Refused(refusal)) => return Poll::Ready(Err(EnterError::Refused(refusal))),
             Some(Begun::Waits(entering)) => entering,
             // Polled after it was done.
@@ -324,7 +324,7 @@ impl Future for EnterFuture {
         };
         loop {
             match entering.poll(context.waker()) {
-                Progress::Entered(entry) => return Poll::Ready(Ok(entry)),
+                Progress::Entered(entry) => return Poll::Ready(Ok(*entry)),
                 Progress::Refused(refusal) => return Poll::Ready(Err(EnterError::Refused(refusal))),
                 Progress::Pending { wake_after_ns } => {
                     this.sleeping = None;

@@ -111,6 +111,12 @@ impl Entry {
     pub fn release(mut self, ok: bool) {
         self.ok = Some(ok);
     }
+
+    /// Tells the statistics whether the work went well, once this is dropped: a [`release`](Self::release) to come, for which the entry
+    /// need not be moved.
+    pub fn set_ok(&mut self, ok: bool) {
+        self.ok = Some(ok);
+    }
 }
 
 impl Drop for Entry {

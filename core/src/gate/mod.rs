@@ -184,7 +184,7 @@ impl Gate {
         match entry.ask(&values, cost, &mut found, |refusal| self.shared.tell_shadow(refusal)) {
             Ok(()) => Ok(entry),
             Err(refused) => match self.turned_away(entry, &values, cost, found, refused, timeout.into()) {
-                Begun::Entered(entry) => Ok(entry),
+                Begun::Entered(entry) => Ok(*entry),
                 Begun::Refused(refusal) => Err(EnterError::Refused(refusal)),
                 Begun::Waits(entering) => self.wait(entering),
             },
@@ -194,7 +194,7 @@ impl Gate {
     #[cold]
     fn wait(&self, mut entering: Box<Entering>) -> Result<Entry, EnterError> {
         block_on(|waker| match entering.poll(waker) {
-            Progress::Entered(entry) => Ok(Ok(entry)),
+            Progress::Entered(entry) => Ok(Ok(*entry)),
             Progress::Refused(refusal) => Ok(Err(EnterError::Refused(refusal))),
             Progress::Pending { wake_after_ns } => {
                 let is_timed = wake_after_ns != NEVER_NS && self.shared.clock.runs_by_itself();
@@ -241,10 +241,10 @@ impl Gate {
 
     fn begin_at(&self, set: Arc<RuleSet>, values: &Values<'_>, cost: u64, timeout: Option<Duration>) -> Begun {
         let mut found = Found::new();
-        let mut entry = Entry::unadmitted(set);
+        let mut entry = Box::new(Entry::unadmitted(set));
         match entry.ask(values, cost, &mut found, |refusal| self.shared.tell_shadow(refusal)) {
             Ok(()) => Begun::Entered(entry),
-            Err(refused) => self.turned_away(entry, values, cost, found, refused, timeout),
+            Err(refused) => self.turned_away(*entry, values, cost, found, refused, timeout),
         }
     }
 

@@ -48,7 +48,7 @@ enum Stage {
     Waiting(Box<tidegate::gate::Entering>),
     /// It is being asked how it stands.
     Polled,
-    Entered(tidegate::gate::Entry),
+    Entered(Box<tidegate::gate::Entry>),
     Refused(Box<tidegate::gate::Refusal>),
     /// The task went, or took what it got.
     Left,

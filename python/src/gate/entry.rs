@@ -18,20 +18,20 @@ use std::sync::{Mutex, PoisonError};
 #[pyclass(frozen, module = "tidegate")]
 pub struct Entry {
     /// None once it was released.
-    held: Mutex<Option<tidegate::gate::Entry>>,
+    held: Mutex<Option<Box<tidegate::gate::Entry>>>,
     applies: bool,
 }
 
-impl From<tidegate::gate::Entry> for Entry {
+impl From<Box<tidegate::gate::Entry>> for Entry {
     #[inline]
-    fn from(entry: tidegate::gate::Entry) -> Self {
+    fn from(entry: Box<tidegate::gate::Entry>) -> Self {
         Self { applies: entry.applies(), held: Mutex::new(Some(entry)) }
     }
 }
 
 impl Entry {
     #[inline]
-    fn take(&self) -> Option<tidegate::gate::Entry> {
+    fn take(&self) -> Option<Box<tidegate::gate::Entry>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -39,12 +39,12 @@ impl Entry {
     #[inline]
     fn release_if_held(&self, ok: bool) -> bool {
         // With no lock held: to give back may run Python, of tasks that wait.
-        self.take().map(|entry| entry.release(ok)).is_some()
+        self.take().map(|mut entry| entry.set_ok(ok)).is_some()
     }
 
     fn look<T>(&self, look: impl FnOnce(&tidegate::gate::Entry) -> T) -> PyResult<T> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.as_ref().map(look).ok_or_else(released_before)
+        held.as_deref().map(look).ok_or_else(released_before)
     }
 }
 

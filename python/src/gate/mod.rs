@@ -71,7 +71,7 @@ impl Gate {
         &self,
         make_turn: &Bound<'py, PyAny>,
         begun: Begun,
-        entered: impl FnOnce(tidegate::gate::Entry) -> PyResult<Bound<'py, PyAny>>,
+        entered: impl FnOnce(Box<tidegate::gate::Entry>) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         match begun {
             Begun::Entered(entry) => entered(entry),
