@@ -62,8 +62,9 @@ static void keep_poll_again(void *wait) {
     keep_event(wait, TIDEGATE_POLL_AGAIN, NULL);
 }
 
-static jint enter(JNIEnv *env, jobject self, jlong address, jbyteArray packed, jlong cost, jlong timeout_ns,
-                  jboolean tell_why, jlongArray admitted_out) {
+/* Returns the entry's address if a rule admits the request and that is all; addresses are far above the codes of answer(). */
+static jlong enter(JNIEnv *env, jobject self, jlong address, jbyteArray packed, jlong cost, jlong timeout_ns,
+                   jboolean tell_why, jlongArray admitted_out) {
     (void)self;
     request request;
     if (!take_request(env, packed, &request)) {
@@ -87,11 +88,15 @@ static jint enter(JNIEnv *env, jobject self, jlong address, jbyteArray packed, j
         *ticket = (waiting){.entering = entering, .number = number};
         return begun(status, (uint64_t)(uintptr_t)ticket);
     }
+    jint code = answer(status);
+    if (code == TIDEGATE_ALLOWED) {
+        return (jlong)(intptr_t)entry;
+    }
     if (entry != NULL || refusal != NULL) {
         const jlong admitted[] = {(jlong)(intptr_t)entry, (jlong)(intptr_t)refusal};
         (*env)->SetLongArrayRegion(env, admitted_out, 0, entry != NULL ? 1 : 2, admitted);
     }
-    return answer(status);
+    return code;
 }
 
 /*
@@ -275,7 +280,7 @@ static void take_refusal(JNIEnv *env, jclass self, jlong address, jlongArray fig
 }
 
 static const JNINativeMethod GATE_WAITING[] = {
-    {"enter0", "(J[BJJZ[J)I", (void *)enter},
+    {"enter0", "(J[BJJZ[J)J", (void *)enter},
 };
 const natives gate_waiting_natives = NATIVES(GATE_WAITING);
 

@@ -42,8 +42,16 @@ public final class ConcurrencyLimiter extends ConcurrencyWaiting {
      */
     private long limiterId;
 
+    final AtHand atHand = new AtHand(permits -> release0(address, limiterId, permits, 0, 0, true));
+    /** Whether more are out than a lowered limit: then what comes back is not to be lent again. Changed under {@code atHand}. */
+    private boolean isOverLimit;
+
     private ConcurrencyLimiter(Builder options) {
         super(create(options), options.clock);
+        if (options.trackHoldTime) {
+            // Never at hand: how long each is held is for the native limiter to see.
+            atHand.beginAsking();
+        }
         long address = this.address;
         NativeLibrary.CLEANER.register(this, () -> free0(address));
     }
@@ -119,6 +127,26 @@ public final class ConcurrencyLimiter extends ConcurrencyWaiting {
     }
 
     @Override
+    boolean takeAtHand(long permits) {
+        if (permits == 1 && atHand.take()) {
+            return true;
+        }
+        beginAsking();
+        return false;
+    }
+
+    @Override
+    void beginAsking() {
+        atHand.beginAsking();
+        Waits.after(atHand.surrender());
+    }
+
+    @Override
+    void endAsking() {
+        atHand.endAsking();
+    }
+
+    @Override
     int tryAcquire(byte[] key, long permits, long[] figures) {
         return tryAcquire0(address, permits, limiterId, figures);
     }
@@ -132,6 +160,15 @@ public final class ConcurrencyLimiter extends ConcurrencyWaiting {
     int giveBack(long[] figures, boolean ok) {
         if (limiterId != figures[LIMITER_ID]) {
             limiterId = figures[LIMITER_ID];
+        }
+        boolean mayStay = ok && figures[PERMITS] == 1 && figures[ACQUIRED_AT] == 0 && figures[PROCESS] == 0;
+        if (mayStay && atHand.put()) {
+            try {
+                return atHand.asking == 0 ? 0 : atHand.surrender();
+            } catch (StackOverflowError | OutOfMemoryError later) {
+                // The next call does: this one has done what it was to do.
+                return 0;
+            }
         }
         return release0(address, figures[LIMITER_ID], figures[PERMITS], figures[ACQUIRED_AT], figures[PROCESS], ok);
     }
@@ -150,15 +187,53 @@ public final class ConcurrencyLimiter extends ConcurrencyWaiting {
     public long available() {
         settle();
         long[] available = new long[1];
-        Status.check(available0(address, available));
+        beginAsking();
+        int code = available0(address, available);
+        endAsking();
+        Status.check(code);
         return available[0];
     }
 
     @Override
     long inFlightOf(byte[] key) {
         long[] inFlight = new long[1];
-        Status.check(inFlight0(address, inFlight));
+        beginAsking();
+        int code = inFlight0(address, inFlight);
+        endAsking();
+        Status.check(code);
         return inFlight[0];
+    }
+
+    @Override
+    int readStats(long[] figures) {
+        beginAsking();
+        int code = stats0(address, figures);
+        // Each that was taken here had come back here, its work done well.
+        long taken = atHand.taken();
+        figures[Stats.ALLOWED] += taken;
+        figures[Stats.RELEASED_OK] += taken + atHand.releasedTogether();
+        endAsking();
+        return code;
+    }
+
+    @Override
+    int changeLimit(long limit) {
+        long[] inFlight = new long[1];
+        beginAsking();
+        int code;
+        synchronized (atHand) {
+            code = setLimit0(address, limit);
+            inFlight0(address, inFlight);
+            boolean wasOverLimit = isOverLimit;
+            isOverLimit = inFlight[0] > limit;
+            if (isOverLimit && !wasOverLimit) {
+                atHand.beginAsking();
+            } else if (wasOverLimit && !isOverLimit) {
+                atHand.endAsking();
+            }
+        }
+        endAsking();
+        return code;
     }
 
     @Override

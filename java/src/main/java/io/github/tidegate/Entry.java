@@ -26,11 +26,7 @@ public final class Entry implements AutoCloseable {
     static final class Lender extends Owner {
         @Override
         int release(long[] figures, boolean ok) {
-            int code;
-            // Nobody reads the entry meanwhile.
-            synchronized (figures) {
-                code = giveBack0(figures[0], ok);
-            }
+            int code = giveBack0(figures[0], ok);
             if (code < Waits.TOLD) {
                 return code;
             }
@@ -64,7 +60,7 @@ public final class Entry implements AutoCloseable {
         this.status = status;
         grant = held.grant | 1;
         held.limiter = lender;
-        held.grant = grant;
+        held.lend(grant);
     }
 
     /** Makes sure that this class is ready for use. */
@@ -183,12 +179,17 @@ public final class Entry implements AutoCloseable {
     /** Reads the native entry, which nobody releases meanwhile. */
     private <T> T read(Reading<T> reading) {
         try {
-            long[] figures = tag.held.figures;
-            synchronized (figures) {
-                if (tag.held.grant != grant) {
-                    throw released();
+            Held held = tag.held;
+            synchronized (held) {
+                held.isRead = true;
+                try {
+                    if (held.grant != grant) {
+                        throw released();
+                    }
+                    return reading.of(held.figures[0]);
+                } finally {
+                    held.isRead = false;
                 }
-                return reading.of(figures[0]);
             }
         } finally {
             Reference.reachabilityFence(this);

@@ -13,6 +13,9 @@ abstract sealed class GateWaiting permits Gate {
     private static final int REFUSAL = 1;
     private static final int STATUS = 2;
 
+    /** Codes are below. */
+    private static final long LEAST_ADDRESS = 4 * Waits.TOLD;
+
     private static final int ALLOWED = Status.ALLOWED.code();
     private static final int NO_RULE = Status.NO_RULE.code();
 
@@ -84,7 +87,7 @@ abstract sealed class GateWaiting permits Gate {
     public final Optional<Entry> tryEnter(Attributes request, long cost) {
         byte[] packed = packed(request);
         Tag tag = entries.idle.take();
-        int code = enter0(address, packed, cost, 0, false, tag.held.figures);
+        int code = enter(packed, cost, 0, false, tag.held.figures);
         int status = code < Waits.TOLD / 2 ? code : code - Waits.TOLD;
         try {
             if (status == ALLOWED || status == NO_RULE) {
@@ -128,7 +131,7 @@ abstract sealed class GateWaiting permits Gate {
         Entering entering = new Entering(clock);
         Function<long[], FutureWait.Granted<Entry>> value = this::granted;
         Tag tag = entries.idle.take();
-        int code = enter0(address, packed, cost, asked.timeoutNanos(), true, tag.held.figures);
+        int code = enter(packed, cost, asked.timeoutNanos(), true, tag.held.figures);
         if (Waits.isPending(code)) {
             CompletableFuture<Entry> future = entering.future(code, asked, value);
             entries.idle.put(tag);
@@ -162,7 +165,7 @@ abstract sealed class GateWaiting permits Gate {
         }
         Tag tag = entries.idle.take();
         Held held = tag.held;
-        int code = enter0(address, packed, cost, timeoutNanos, true, held.figures);
+        int code = enter(packed, cost, timeoutNanos, true, held.figures);
         boolean admitted = code == ALLOWED || code == NO_RULE;
         Status status = null;
         try {
@@ -220,6 +223,17 @@ abstract sealed class GateWaiting permits Gate {
         return Mistake.nonNull("request", request, "attributes").packed;
     }
 
-    private native int enter0(
+    /** What a request came to: a code for {@link Waits#after}. */
+    private int enter(byte[] packed, long cost, long timeoutNanos, boolean tellWhy, long[] admitted) {
+        long cameTo = enter0(address, packed, cost, timeoutNanos, tellWhy, admitted);
+        if (cameTo >= LEAST_ADDRESS) {
+            admitted[ENTRY] = cameTo;
+            return ALLOWED;
+        }
+        return (int) cameTo;
+    }
+
+    /** Returns a code; or the entry alone, which takes less time than to write to an array, where there is nothing else to say. */
+    private native long enter0(
             long address, byte[] attributes, long cost, long timeoutNanos, boolean tellWhy, long[] admitted);
 }

@@ -18,6 +18,8 @@ final class Held implements Runnable {
      * holds it now. A plain field, to be set without a call.
      */
     volatile long grant;
+    /** Whether somebody looks at what is held, with this object locked. A plain field, too. */
+    volatile boolean isRead;
 
     /** Makes sure that this class is ready for use. */
     static void require() {}
@@ -37,6 +39,14 @@ final class Held implements Runnable {
         }
         int code;
         try {
+            // Whoever says after this that he looks sees the new grant. So nobody need take the lock who gives back
+            // what
+            // nobody looks at.
+            if (isRead) {
+                synchronized (this) {
+                    // Nobody looks any more.
+                }
+            }
             code = limiter.release(figures, ok);
         } catch (Throwable noRoom) {
             // The stack had no room for the call, so nothing was given back: that is left to the next release, or to

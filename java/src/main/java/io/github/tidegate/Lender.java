@@ -46,10 +46,16 @@ abstract sealed class Lender extends Owner implements AutoCloseable
     final Permit take(byte[] key, long permits, boolean orThrow) {
         settle();
         Tag tag = idle.take();
-        int code = tryAcquire(key, permits, prepared(tag.held.figures, permits));
+        long[] figures = prepared(tag.held.figures, permits);
+        boolean isAtHand = takeAtHand(permits);
+        int code = isAtHand ? 0 : tryAcquire(key, permits, figures);
         try {
             if (code == 0) { // Status.ALLOWED
-                return lend(tag, permits);
+                Permit permit = lend(tag, permits);
+                if (!isAtHand) {
+                    endAsking();
+                }
+                return permit;
             }
         } catch (Throwable failure) {
             // No memory, or no room on the stack: maybe not even for giving back, so that nothing is called here but
@@ -67,6 +73,7 @@ abstract sealed class Lender extends Owner implements AutoCloseable
             }
             throw failure;
         }
+        endAsking();
         idle.put(tag);
         Status status = Status.of(code);
         status.admits("permits", permits);
@@ -83,13 +90,18 @@ abstract sealed class Lender extends Owner implements AutoCloseable
         }
         settle();
         Tag tag = idle.take();
-        int code = acquire(key, permits, timeoutNanos, prepared(tag.held.figures, permits));
+        long[] figures = prepared(tag.held.figures, permits);
+        boolean isAtHand = takeAtHand(permits);
+        int code = isAtHand ? 0 : acquire(key, permits, timeoutNanos, figures);
         boolean granted = code == 0 || code == Waits.TOLD; // Status.ALLOWED
         try {
+            if (!isAtHand && !Waits.isPending(code)) {
+                endAsking();
+            }
             if (code != 0) {
-                long[] figures = line.await(code, new Request(key, permits, timeoutNanos));
-                if (figures != null) {
-                    tag.held.figures = figures;
+                long[] waitedFor = line.await(code, new Request(key, permits, timeoutNanos));
+                if (waitedFor != null) {
+                    tag.held.figures = waitedFor;
                     granted = true;
                 }
             }
@@ -128,11 +140,19 @@ abstract sealed class Lender extends Owner implements AutoCloseable
         };
         settle();
         Tag tag = idle.take();
-        int code = acquire(key, permits, request.timeoutNanos(), prepared(tag.held.figures, permits));
+        long[] room = prepared(tag.held.figures, permits);
+        boolean isAtHand = takeAtHand(permits);
+        int code = isAtHand ? 0 : acquire(key, permits, request.timeoutNanos(), room);
         if (code == 0 || code == Waits.TOLD) { // Status.ALLOWED
             Permit permit = lend(tag, permits);
+            if (!isAtHand) {
+                endAsking();
+            }
             Waits.after(code);
             return CompletableFuture.completedFuture(permit);
+        }
+        if (!Waits.isPending(code)) {
+            endAsking();
         }
         CompletableFuture<Permit> future = line.future(code, request, value);
         idle.put(tag);
@@ -222,7 +242,7 @@ abstract sealed class Lender extends Owner implements AutoCloseable
      */
     public final void setLimit(long limit) {
         settle();
-        Status.check(Waits.after(setLimit0(address, checkLimit(limit))));
+        Status.check(Waits.after(changeLimit(checkLimit(limit))));
     }
 
     /**
@@ -246,7 +266,7 @@ abstract sealed class Lender extends Owner implements AutoCloseable
     public final Stats stats() {
         settle();
         long[] figures = new long[Stats.FIGURES];
-        Status.check(stats0(address, figures));
+        Status.check(readStats(figures));
         return Stats.of(figures);
     }
 
@@ -257,6 +277,8 @@ abstract sealed class Lender extends Owner implements AutoCloseable
     @Override
     public final void close() {
         closed = true;
+        // For ever.
+        beginAsking();
         Status.check(Waits.after(close0(address)));
     }
 
@@ -285,6 +307,11 @@ abstract sealed class Lender extends Owner implements AutoCloseable
         }
 
         @Override
+        void over() {
+            endAsking();
+        }
+
+        @Override
         boolean isClosed() {
             return closed;
         }
@@ -308,6 +335,30 @@ abstract sealed class Lender extends Owner implements AutoCloseable
 
     /** Returns the room for the numbers that a permit will be across the native border, with those that are known. */
     abstract long[] prepared(long[] figures, long permits);
+
+    /**
+     * Takes a permit that is at hand, if the limiter keeps some so; else {@link #beginAsking} is done. Either way nothing is called
+     * after that.
+     */
+    boolean takeAtHand(long permits) {
+        return false;
+    }
+
+    /** Gives the native limiter what is at hand. To be called before it is asked for something, or told to. */
+    void beginAsking() {}
+
+    /** The native limiter has said what it was asked for: permits may be at hand again. */
+    void endAsking() {}
+
+    /** Changes the limit; returns a code for {@link Waits#after}. */
+    int changeLimit(long limit) {
+        return setLimit0(address, limit);
+    }
+
+    /** Reads the statistics; returns the status's code. */
+    int readStats(long[] figures) {
+        return stats0(address, figures);
+    }
 
     /** Takes permits; returns the status's code. */
     abstract int tryAcquire(byte[] key, long permits, long[] figures);

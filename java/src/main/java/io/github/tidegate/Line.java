@@ -37,6 +37,9 @@ abstract class Line {
     /** Ends a wait; returns the status's code. */
     abstract int cancel(long ticket);
 
+    /** Is told, once for each wait, that it is over. */
+    void over() {}
+
     abstract boolean isClosed();
 
     /** How the limiter stands. */

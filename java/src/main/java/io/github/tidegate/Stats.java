@@ -42,6 +42,9 @@ public record Stats(
     /** How many numbers the figures are across the native border, in the order of the record. */
     static final int FIGURES = 15;
 
+    static final int ALLOWED = 0;
+    static final int RELEASED_OK = 9;
+
     static Stats of(long[] figures) {
         return new Stats(
                 figures[0],

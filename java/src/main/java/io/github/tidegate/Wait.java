@@ -45,12 +45,15 @@ abstract sealed class Wait permits ParkedWait, FutureWait {
         return line.nowNanos() - beganNanos;
     }
 
-    /** Is told, once, what became of it: by an event. */
+    /** Is told what became of it: by an event. It may be told again, the same, where there was no room on the stack. */
     final void settle(long[] event) {
         if (event[1] == Status.ALLOWED.code()) {
             granted = Waits.granted(event);
         }
-        outcome = Status.of((int) event[1]);
+        if (outcome == null) {
+            outcome = Status.of((int) event[1]);
+            line.over();
+        }
     }
 
     /** Looks whether it is over, and returns after how many nanoseconds to look again; {@link Decision#NEVER_NANOS}: not at all. */

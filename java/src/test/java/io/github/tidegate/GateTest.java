@@ -16,6 +16,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
@@ -60,6 +62,33 @@ class GateTest {
         assertEquals(2, stats.admitted());
         assertEquals(1, stats.releasedOk());
         assertEquals(1, stats.releasedFailed());
+    }
+
+    @Test
+    void anEntryThatIsReadWhileAnotherThreadReleasesItIsReadWholeOrNotAtAll() throws Exception {
+        Gate gate = gate(
+                PERMITS, Rule.of("other").match("path", Match.prefix("/other")).concurrency(4));
+        AtomicReference<Entry> shared = new AtomicReference<>(gate.enter(LIMITED));
+        AtomicInteger read = new AtomicInteger();
+        Threads.together(2, number -> {
+            for (int round = 0; round < 20_000; round++) {
+                if (number == 0) {
+                    Entry next = gate.enter(LIMITED);
+                    shared.getAndSet(next).release();
+                    gate.enter(Attributes.of("path", "/other")).release();
+                } else {
+                    try {
+                        assertEquals(List.of("a permits"), shared.get().rules());
+                        read.incrementAndGet();
+                    } catch (IllegalStateException released) {
+                        // It was faster.
+                    }
+                }
+            }
+        });
+        assertTrue(read.get() > 0);
+        shared.get().release();
+        assertEquals(0, inFlight(gate, "a permits"));
     }
 
     /** G1. */

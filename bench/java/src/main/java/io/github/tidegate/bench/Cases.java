@@ -81,6 +81,7 @@ final class Cases {
                 "concurrency try_acquire + release",
                 by("permit", TIDEGATE, SEMAPHORE, RESILIENCE4J, CONCURRENCY_LIMITS, SENTINEL)));
         List<Subject> waiting = new ArrayList<>(by("acquire", TIDEGATE, SEMAPHORE, RESILIENCE4J));
+        waiting.add(TIDEGATE.by("acquireTwo").called("tidegate 2 permits at once"));
         waiting.add(SEMAPHORE.by("twoNativeCalls").called("two native calls of the JDK's"));
         all.add(alone("acquire + release", waiting));
         String allowed = Outcome.ALLOWED.name();
@@ -90,7 +91,7 @@ final class Cases {
             Map<String, String> several = Map.of("outcome", allowed, "quotas", "" + quotas);
             all.add(new Case(name, 1, several, by("rate", TIDEGATE, BUCKET4J)));
         }
-        all.add(alone("gate, 1 rule", TIDEGATE.by("gate")));
+        all.add(alone("gate, 1 rule", TIDEGATE.by("gate").warmedUp(4)));
         return all;
     }
 

@@ -129,6 +129,12 @@ public class Tidegate {
         permits.limiter.acquire().release();
     }
 
+    /** These are not at hand in Java. */
+    @Benchmark
+    public void acquireTwo(Permits permits) throws InterruptedException {
+        permits.limiter.acquire(2).release();
+    }
+
     @State(Scope.Benchmark)
     public static class OneRule {
         final Gate gate =
