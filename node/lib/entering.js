@@ -9,7 +9,7 @@ const native = require('./native.js');
 const { refusal } = require('./refused.js');
 const { LONGEST_TIMER_MS, listen, nextId, stopListening, waiting, waits } = require('./wait.js');
 
-const { gateCancel, gateEnter, gatePass, gatePoll } = native;
+const { gateCancel, gateEnter, gatePoll } = native;
 
 /** What the native library answers in place of an entry, as `src/gate.rs` has it. */
 const STALE = -1;
@@ -34,6 +34,9 @@ function textOf(value, name) {
 class Turnstile {
   /** The names of the attributes that the rules ask for. No other is looked at. */
   #names;
+  /** Of those who passed: how many are still under way, and how many failed. The native library takes all for gone, as ok. */
+  #underWay = 0;
+  #failed = 0;
 
   constructor(clock, manual) {
     this.clock = clock;
@@ -50,14 +53,17 @@ class Turnstile {
    * What a request comes to, or a promise of it; without a timeout, -1, it waits as the rules say. `settle` makes what is returned, or
    * what it throws, of an Entry or a Refusal.
    *
-   * One of cost 1 `passes` if it would not use an entry but to leave: if it holds no permits it has left, as ok, and what is returned are
-   * the headers of its response, as the native library writes them, or undefined.
+   * For one that `passes` an entry would be of no use but to be released. If it would hold no permits there is none: what is returned are
+   * the headers of its response, as the native library writes them, or undefined; and `passed` is to be called when it is over.
    */
   enter(request, cost, timeoutNs, signal, settle, passes = false) {
     if (signal?.aborted) throw signal.reason;
     const id = nextId();
     const answer = this.#ask(request, cost, timeoutNs, id, passes);
-    if (typeof answer !== 'number') return answer;
+    if (typeof answer !== 'number') {
+      this.#underWay++;
+      return answer;
+    }
     if (answer > WAITS) return settle(this.#settled(answer));
     try {
       return new Promise((resolve, reject) => {
@@ -74,8 +80,16 @@ class Turnstile {
     }
   }
 
+  passed(ok) {
+    this.#underWay--;
+    if (!ok) this.#failed++;
+  }
+
   stats() {
-    return attempt(() => native.gateStats(this.handle));
+    const stats = attempt(() => native.gateStats(this.handle));
+    stats.releasedOk -= this.#underWay + this.#failed;
+    stats.releasedFailed += this.#failed;
+    return stats;
   }
 
   /** The stack had no room for one who waits. */
@@ -117,9 +131,7 @@ class Turnstile {
     const three = count > 2 && count <= 4 ? text(request, names[2]) : undefined;
     const four = count === 4 ? text(request, names[3]) : undefined;
     try {
-      return passes
-        ? gatePass(this.handle, timeoutNs, waits, id, cost, one, two, three, four)
-        : gateEnter(this.handle, timeoutNs, waits, id, cost, one, two, three, four);
+      return gateEnter(this.handle, cost, timeoutNs, waits, id, passes, one, two, three, four);
     } catch (error) {
       throw fromNative(error, () => wrongCount('cost', cost));
     }
@@ -127,9 +139,9 @@ class Turnstile {
 
   #settled(answer) {
     if (answer === REFUSED) return refusal(native.gateRefusal(this.handle));
-    const place = Math.floor(answer / 4);
+    const place = Math.floor(answer / 2);
     try {
-      return entry(this.handle, place, answer % 2 === 1, answer % 4 > 1);
+      return entry(this.handle, place, answer % 2 === 1);
     } catch (error) {
       // No room on the stack for an Entry.
       native.gateRelease(this.handle, place, false);

@@ -30,26 +30,22 @@ let recentCount = 0;
 let watchesSoon = false;
 /** Watches what is still inside of those. */
 let watchRecent;
-/** Whether an entry holds permits: if not, nobody waits for its release. */
-let holdsPermits;
 
 /** A request that a gate admitted. */
 class Entry {
   #gate;
   #place;
   #applies;
-  #holdsPermits;
   #isInside = true;
   /** What is watched in its place. */
   #watched;
 
   /** `gate` is the native one, and `place` where it has the entry. */
-  constructor(ours, gate, place, applies, holdsPermits) {
+  constructor(ours, gate, place, applies) {
     if (ours !== OURS) throw wrongType('Entry', ours, 'tryEnter, which makes entries');
     this.#gate = gate;
     this.#place = place;
     this.#applies = applies;
-    this.#holdsPermits = holdsPermits;
   }
 
   get allowed() {
@@ -103,7 +99,6 @@ class Entry {
   }
 
   static {
-    holdsPermits = (entry) => entry.#holdsPermits;
     watchRecent = () => {
       while (recentCount > 0) {
         const entry = recent[recentCount - 1];
@@ -130,8 +125,8 @@ class Entry {
 
 printsAsText(Entry);
 
-function entry(gate, place, applies, holdsPermits) {
-  const made = new Entry(OURS, gate, place, applies, holdsPermits);
+function entry(gate, place, applies) {
+  const made = new Entry(OURS, gate, place, applies);
   if (!watchesSoon) {
     setTimeout(watchRecent, RECENT_MS).unref();
     watchesSoon = true;
@@ -141,4 +136,4 @@ function entry(gate, place, applies, holdsPermits) {
   return made;
 }
 
-module.exports = { Entry, entry, holdsPermits };
+module.exports = { Entry, entry };

@@ -2,7 +2,6 @@
 
 const { isIP } = require('node:net');
 const { boolean, callable, options: checked, timeoutNs, whole } = require('./arguments.js');
-const { holdsPermits } = require('./entry.js');
 const { attempt, misconfigured, wrongType } = require('./errors.js');
 const { AS_RULES_SAY_NS, Gate, turnstileOf } = require('./gate.js');
 const native = require('./native.js');
@@ -19,12 +18,13 @@ const GONE = new Error('the connection was closed');
 
 /** How requests over HTTP get through a gate: what all middleware has in common. */
 class Door {
-  /** Which also keeps the rules watched: there may be no other who has it. */
   #gate;
   #attributes;
   #trustedHops;
   #timeoutNs;
   #headers;
+  /** Hears of the end of responses that hold no permits: one for all, as one for each would cost more than the decision. */
+  #passed;
 
   constructor(gate, options = {}) {
     if (!(gate instanceof Gate)) throw wrongType('gate', gate, 'a Gate');
@@ -35,6 +35,9 @@ class Door {
     this.#trustedHops = whole('trustedHops', trustedHops, 0, MOST_HOPS, misconfigured);
     this.#timeoutNs = timeoutMs === undefined ? AS_RULES_SAY_NS : timeoutNs(timeoutMs);
     this.#headers = boolean('legacyHeaders', legacyHeaders) ? { legacy: true } : undefined;
+    this.#passed = function passed() {
+      turnstileOf(gate).passed(wentWell(this));
+    };
   }
 
   /** Has a visit go on, if it is admitted, be refused, or fail. Returns what it returns, or a promise of it. */
@@ -45,7 +48,10 @@ class Door {
     } catch (error) {
       return visit.fail(error);
     }
-    if (entered === undefined || typeof entered === 'string') return visit.go(headersOf(entered));
+    if (entered === undefined || typeof entered === 'string') {
+      visit.response.on('close', this.#passed);
+      return visit.go(headersOf(entered));
+    }
     if (!(entered instanceof Promise)) return this.#answer(visit, entered);
     return entered.then(
       (entered) => this.#answer(visit, entered),
@@ -54,8 +60,8 @@ class Door {
   }
 
   #enter(visit) {
-    // The older headers have figures of the entry's.
-    const passes = this.#headers === undefined;
+    // An entry is needed for the figures of the older headers, and where to hear of the end takes more than one listener.
+    const passes = this.#headers === undefined && visit.response.socket !== null;
     return turnstileOf(this.#gate).enter(this.#request(visit), 1, this.#timeoutNs, visit, asItIs, passes);
   }
 
@@ -63,12 +69,19 @@ class Door {
     if (!entered.allowed) return visit.refuse(entered, entered.headers(this.#headers));
     // It waited, and nobody waits for it any more.
     if (visit.response.destroyed) return entered.release();
-    const headers = entered.applies ? entered.headers(this.#headers) : NO_HEADERS;
-    if (holdsPermits(entered)) {
-      visit.entry = entered;
-      whenOver(visit.request, visit.response, () => visit.leave(wentWell(visit.response)));
-    } else entered.release();
-    return visit.go(headers);
+    visit.entry = entered;
+    whenOver(visit.request, visit.response, () => this.leave(visit, wentWell(visit.response)));
+    return visit.go(entered.applies ? entered.headers(this.#headers) : NO_HEADERS);
+  }
+
+  /** A visit is over; perhaps it was before. */
+  leave({ entry, response }, ok) {
+    if (entry !== undefined) {
+      if (!entry.released) entry.release(ok);
+    } else if (!response.destroyed) {
+      response.off('close', this.#passed);
+      turnstileOf(this.#gate).passed(ok);
+    }
   }
 
   #request(visit) {
@@ -114,7 +127,7 @@ class Visit {
     this.response = response;
     this.asked = asked;
     this.url = url;
-    /** What holds its permits until its response is over. */
+    /** What it holds until its response is over. */
     this.entry = undefined;
   }
 
@@ -129,11 +142,6 @@ class Visit {
   /** As the framework looks it up. */
   path() {
     return pathOf(this.url);
-  }
-
-  /** It is over; perhaps it was before. */
-  leave(ok) {
-    if (this.entry?.released === false) this.entry.release(ok);
   }
 
   addEventListener(_, listener) {

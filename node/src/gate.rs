@@ -1,7 +1,7 @@
 //! Gates: requests that enter, wait and leave.
 //!
-//! What a request came to is one number: 0 and above an entry, four times its place, 2 if it holds permits and 1 if a rule applies; else
-//! one of these. To make an object for each entry would cost more than to decide.
+//! What a request came to is one number: 0 and above an entry, twice its place and 1 if a rule applies; else one of these. To make
+//! an object for each entry would cost more than to decide.
 
 use crate::function::{Answer, Call, Fault, Method};
 use crate::handle::Handle;
@@ -28,7 +28,7 @@ const WAITS: f64 = -3.0;
 /// Attributes that are arguments of their own; more of them are in an array.
 const OWN_ARGUMENTS: usize = 4;
 /// The place of the first of them.
-const FIRST: usize = 5;
+const FIRST: usize = 6;
 
 /// A gate as one environment has it.
 pub struct Keeper {
@@ -91,9 +91,9 @@ impl Wake for Bell {
 impl Keeper {
     #[inline]
     fn entered(&self, entry: Box<Entry>) -> f64 {
-        let flags = 2 * u8::from(entry.holds_permits()) + u8::from(entry.applies());
+        let applies = u8::from(entry.applies());
         let place = self.entries.borrow_mut().put(entry);
-        4.0 * place as f64 + f64::from(flags)
+        2.0 * place as f64 + f64::from(applies)
     }
 
     fn refused(&self, refusal: Box<Refusal>) -> f64 {
@@ -151,8 +151,11 @@ pub fn gate_names(gate: &Handle<Keeper>) -> Vec<String> {
     gate.names()
 }
 
-/// (gate, timeoutNs, waits, id, cost, value...) -> what the request came to. A negative timeout is none. With more than four attributes
-/// there is an array of values in place of the first.
+/// (gate, cost, timeoutNs, waits, id, passes, value...) -> what the request came to. A negative timeout is none. With more than four
+/// attributes there is an array of values in place of the first.
+///
+/// Who passes would not use the entry but to leave: one that holds no permits leaves at once, as ok, and what is returned is the text of
+/// [`EntryHeaders`], or undefined. One crossing in place of three.
 pub(crate) struct Enter;
 
 impl Method for Enter {
@@ -161,94 +164,58 @@ impl Method for Enter {
     const ARGUMENTS: usize = FIRST + OWN_ARGUMENTS;
 
     fn call(keeper: &Keeper, call: &Call) -> Answer {
-        let begun = begin(keeper, call, call.whole(4)?)?;
-        call.return_number(number_of(begun, keeper, call)?)
-    }
-}
-
-/// The same for a request of cost 1 that would not use an entry but to leave: one that holds no permits leaves at once, as ok, and what is
-/// returned is the text of [`EntryHeaders`], or undefined. One crossing in place of three. What is given as cost is not looked at.
-pub(crate) struct Pass;
-
-impl Method for Pass {
-    type On = Keeper;
-    const NAME: &'static CStr = c"gatePass";
-    const ARGUMENTS: usize = FIRST + OWN_ARGUMENTS;
-
-    fn call(keeper: &Keeper, call: &Call) -> Answer {
-        match begin(keeper, call, 1)? {
-            Some(Begun::Entered(entry)) if !entry.holds_permits() => headers_of(entry.headers(), call),
-            begun => call.return_number(number_of(begun, keeper, call)?),
-        }
-    }
-}
-
-/// What a request came to, as JavaScript is told.
-#[inline]
-fn number_of(begun: Option<Begun>, keeper: &Keeper, call: &Call) -> Result<f64, Fault> {
-    Ok(match begun {
-        None => STALE,
-        Some(Begun::Entered(entry)) => keeper.entered(entry),
-        Some(Begun::Refused(refusal)) => keeper.refused(refusal),
-        Some(Begun::Waits(entering)) => {
-            let id = call.whole(3)?;
-            let inbox = Arc::clone(&call.handle::<Rc<Waits>>(2)?.inbox);
-            let waker = Waker::from(Arc::new(Bell { inbox, id }));
-            keeper.poll(id, Waiting { entering, waker })
-        }
-    })
-}
-
-/// Has a request go in, or none if the rules were changed.
-#[inline]
-fn begin(keeper: &Keeper, call: &Call, cost: u64) -> Result<Option<Begun>, Fault> {
-    let asked = keeper.asked.borrow();
-    match asked.names().len() {
-        0 => begin_with(keeper, &asked, call, cost, &[]),
-        // To make room for each takes time.
-        1 => begin_few::<1>(keeper, &asked, call, cost),
-        2..=OWN_ARGUMENTS => begin_few::<OWN_ARGUMENTS>(keeper, &asked, call, cost),
-        _ => begin_many(keeper, &asked, call, cost),
+        let asked = keeper.asked.borrow();
+        let begun = match asked.names().len() {
+            0 => begin(keeper, &asked, call, &[]),
+            // To make room for each takes time.
+            1 => begin_few::<1>(keeper, &asked, call),
+            2..=OWN_ARGUMENTS => begin_few::<OWN_ARGUMENTS>(keeper, &asked, call),
+            _ => begin_many(keeper, &asked, call),
+        }?;
+        let answer = match begun {
+            None => STALE,
+            Some(Begun::Entered(entry)) if call.boolean(5)? && !entry.holds_permits() => {
+                return headers_of(entry.headers(), call);
+            }
+            Some(Begun::Entered(entry)) => keeper.entered(entry),
+            Some(Begun::Refused(refusal)) => keeper.refused(refusal),
+            Some(Begun::Waits(entering)) => {
+                let id = call.whole(4)?;
+                let inbox = Arc::clone(&call.handle::<Rc<Waits>>(3)?.inbox);
+                let waker = Waker::from(Arc::new(Bell { inbox, id }));
+                keeper.poll(id, Waiting { entering, waker })
+            }
+        };
+        call.return_number(answer)
     }
 }
 
 /// With values that are arguments of their own, at most `N`.
 #[inline]
-fn begin_few<const N: usize>(
-    keeper: &Keeper,
-    asked: &Attributes,
-    call: &Call,
-    cost: u64,
-) -> Result<Option<Begun>, Fault> {
+fn begin_few<const N: usize>(keeper: &Keeper, asked: &Attributes, call: &Call) -> Result<Option<Begun>, Fault> {
     let count = asked.names().len().min(N);
     let mut buffers: [KeyBuffer; N] = std::array::from_fn(|_| KeyBuffer::new());
     let mut values = [None; N];
     for (index, (buffer, value)) in buffers.iter_mut().zip(&mut values).enumerate().take(count) {
         *value = call.bytes_or_none(call.argument(FIRST + index), buffer)?;
     }
-    begin_with(keeper, asked, call, cost, &values[..count])
+    begin(keeper, asked, call, &values[..count])
 }
 
-fn begin_many(keeper: &Keeper, asked: &Attributes, call: &Call, cost: u64) -> Result<Option<Begun>, Fault> {
+fn begin_many(keeper: &Keeper, asked: &Attributes, call: &Call) -> Result<Option<Begun>, Fault> {
     let mut buffers: Vec<KeyBuffer> = asked.names().iter().map(|_| KeyBuffer::new()).collect();
     let mut values = Vec::with_capacity(buffers.len());
     for (index, buffer) in buffers.iter_mut().enumerate() {
         values.push(call.bytes_or_none(call.element(FIRST, index as u32)?, buffer)?);
     }
-    begin_with(keeper, asked, call, cost, &values)
+    begin(keeper, asked, call, &values)
 }
 
 #[inline]
-fn begin_with(
-    keeper: &Keeper,
-    asked: &Attributes,
-    call: &Call,
-    cost: u64,
-    values: &[Option<&[u8]>],
-) -> Result<Option<Begun>, Fault> {
-    let timeout_ns = call.number(1)?;
+fn begin(keeper: &Keeper, asked: &Attributes, call: &Call, values: &[Option<&[u8]>]) -> Result<Option<Begun>, Fault> {
+    let timeout_ns = call.number(2)?;
     let timeout = (timeout_ns >= 0.0).then(|| Duration::from_nanos(timeout_ns as u64));
-    keeper.gate.begin_by_place(asked, values, cost, timeout).map_err(|_| Fault::Argument)
+    keeper.gate.begin_by_place(asked, values, call.whole(1)?, timeout).map_err(|_| Fault::Argument)
 }
 
 /// (gate, id) -> what the request came to that waits
