@@ -77,8 +77,8 @@ REASONS = [
         "java",
         "*acquire + release*",
         "j.u.c. Semaphore",
-        "Two exchanges; ours lends a permit that is given back once and that a `Cleaner` watches, which takes two more. "
-        "Who takes several at once crosses the border twice, which alone takes 4 times as long.",
+        "Two exchanges; ours lends a permit that is given back once and that a `Cleaner` watches, which takes two more."
+        " Who takes several at once crosses the border twice, which alone takes 4 times as long.",
     ),
     Reason(
         "java",

@@ -9,7 +9,7 @@ use crate::object::tidegate_entry;
 use crate::text::copy_text;
 use std::ffi::c_char;
 use tidegate_core::Status;
-use tidegate_core::gate::Figures;
+use tidegate_core::gate::{Entry, Figures};
 
 /// The header `RateLimit-Policy` of the response: each quota, such as `"search";q=100;w=60`. since 1
 pub const TIDEGATE_TEXT_RATE_LIMIT_POLICY: u32 = 1;
@@ -85,11 +85,11 @@ impl From<Figures<'_>> for tidegate_figures {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tidegate_entry_release(entry: *mut tidegate_entry, ok: i32) {
     guard_or((), || {
-        if let Ok(entry) = checked(entry, "entry") {
+        if let Ok(entry) = checked(entry.cast::<Entry>(), "entry") {
             // SAFETY: the header asks for an entry that the caller gives up; it came out of a box.
             let mut entry = unsafe { Box::from_raw(entry) };
             // Dropped where it is: to move it takes time.
-            entry.0.set_ok(ok != 0);
+            entry.set_ok(ok != 0);
         }
     });
 }
@@ -111,11 +111,11 @@ pub unsafe extern "C" fn tidegate_entry_figures(
 ) -> i32 {
     guard(|| {
         // SAFETY: the header asks for a live handle.
-        let entry = unsafe { object(entry, "entry") }?;
+        let entry = unsafe { object(entry.cast::<Entry>(), "entry") }?;
         let count_out = checked(count_out, "count_out")?;
         let figures_out = if capacity == 0 { figures_out } else { checked(figures_out, "figures_out")? };
         let mut count = 0;
-        for figures in entry.0.figures() {
+        for figures in entry.figures() {
             if count < capacity {
                 // SAFETY: the header asks for room for `capacity` elements.
                 unsafe { figures_out.add(count).write(figures.into()) };
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn tidegate_entry_text(
 ) -> i32 {
     guard(|| {
         // SAFETY: the header asks for a live handle.
-        let entry = &unsafe { object(entry, "entry") }?.0;
+        let entry = unsafe { object(entry.cast::<Entry>(), "entry") }?;
         let text = match which {
             TIDEGATE_TEXT_RATE_LIMIT_POLICY => entry.headers().policy,
             TIDEGATE_TEXT_RATE_LIMIT => entry.headers().limit,

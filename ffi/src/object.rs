@@ -6,7 +6,7 @@
 //!
 //! What has no `_ref` has one owner, and goes with its `_free`; an entry with its `_release`.
 
-use tidegate_core::gate::{Entry, Refusal};
+use tidegate_core::gate::Refusal;
 use tidegate_core::{
     Clock, ConcurrencyLimiter, Gate, KeyedConcurrencyLimiter, KeyedRateLimiter, ManualClock, RateLimiter,
 };
@@ -27,9 +27,8 @@ pub struct tidegate_keyed_concurrency_limiter(pub(crate) KeyedConcurrencyLimiter
 pub struct tidegate_gate(pub(crate) Gate);
 
 /// A request that a gate admitted. Belongs to the caller until tidegate_entry_release(). See "Entries". since 1
-// As the core hands it out, in its box.
-#[repr(transparent)]
-pub struct tidegate_entry(pub(crate) Entry);
+// Stands for an `Entry` in the box in which the core hands it out: pointers to it are cast.
+pub struct tidegate_entry(());
 
 /// A request that a gate refused. Belongs to the caller until tidegate_refusal_free(). See "Refusals". since 1
 pub struct tidegate_refusal(pub(crate) Refusal);
