@@ -109,7 +109,7 @@ impl Entry {
 
     /// Gives the permits back; `ok` tells the statistics whether the work went well.
     pub fn release(mut self, ok: bool) {
-        self.ok = Some(ok);
+        self.set_ok(ok);
     }
 
     /// Tells the statistics whether the work went well, once this is dropped: a [`release`](Self::release) to come, for which the entry
