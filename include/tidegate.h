@@ -2458,9 +2458,9 @@ int32_t tidegate_gate_rules(const tidegate_gate *gate,
 
 /**
  * What the gate has done since it was made, in JSON: requests `admitted`, `refused` and `unmatched` (no rule applied),
- * entries `released_ok` and `released_failed`; and in `rules`, for each rule as they are written, its `name`, `mode`,
- * requests `admitted` and `refused` (in shadow: that it would have refused), and `limiter`, which has the fields of
- * tidegate_stats. It is for tidegate_text_free().
+ * entries `released_ok` and `released_failed`, if they held permits; and in `rules`, for each rule as they are written, its
+ * `name`, `mode`, requests `admitted` and `refused` (in shadow: that it would have refused), and `limiter`, which has the
+ * fields of tidegate_stats. It is for tidegate_text_free().
  *
  * Returns TIDEGATE_OK.
  *

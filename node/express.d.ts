@@ -2,8 +2,8 @@ import type { Gate } from './index.js';
 import type { WebOptions } from './types/web.js';
 
 /**
- * Express middleware: requests get through the gate, or are answered by 429 with `application/problem+json`. An entry is held until the
- * response is finished or its connection closed, and counts as ok below status 500.
+ * Express middleware: requests get through the gate, or are answered by 429 with `application/problem+json`. Permits are held until
+ * the response is finished or its connection closed, and count as ok below status 500.
  *
  * @example
  * app.use(gateMiddleware(Gate.open('rules.toml', { watch: true })));

@@ -6,8 +6,8 @@ export interface GatePluginOptions<Request = unknown> extends WebOptions<Request
 }
 
 /**
- * A Fastify plugin: requests get through the gate, or are answered by 429 with `application/problem+json`. An entry is held until the
- * response is finished or its connection closed, and counts as ok below status 500.
+ * A Fastify plugin: requests get through the gate, or are answered by 429 with `application/problem+json`. Permits are held until
+ * the response is finished or its connection closed, and count as ok below status 500.
  *
  * @example
  * app.register(gatePlugin, { gate: Gate.open('rules.toml', { watch: true }) });

@@ -2,8 +2,8 @@ import type { Gate } from './index.js';
 import type { WebOptions } from './types/web.js';
 
 /**
- * A handler of `node:http` behind a gate: requests get through, or are answered by 429 with `application/problem+json`. An entry is held
- * until the response is finished, its connection closed, or the handler has failed, and counts as ok below status 500.
+ * A handler of `node:http` behind a gate: requests get through, or are answered by 429 with `application/problem+json`. Permits are
+ * held until the response is finished, its connection closed, or the handler has failed, and count as ok below status 500.
  *
  * @example
  * createServer(gateHandler(gate, (request, response) => response.end('hello')));

@@ -8,14 +8,13 @@ function gateHandler(gate, handler, options = {}) {
   const door = new Door(gate, options);
   callable('handler', handler);
   return function passGate(request, response) {
-    return door.pass(new HttpVisit(door, request, response, () => handler.call(this, request, response)));
+    return door.pass(new HttpVisit(request, response, () => handler.call(this, request, response)));
   };
 }
 
 class HttpVisit extends Visit {
-  constructor(door, request, response, handle) {
+  constructor(request, response, handle) {
     super(request, response, request, request.url);
-    this.door = door;
     this.handle = handle;
   }
 
@@ -39,7 +38,7 @@ class HttpVisit extends Visit {
   }
 
   #failed(error) {
-    this.door.leave(this, false);
+    this.leave(false);
     throw error;
   }
 }

@@ -147,6 +147,19 @@ fn permits_are_held_until_the_entry_is_released_on_any_thread() {
 }
 
 #[test]
+fn an_entry_without_permits_has_nothing_to_release_and_does_not_count() {
+    let (gate, _clock) = gate([prefix("a", "/a").quota("2/h")]);
+    for (status, there) in [(Status::Allowed, "/a"), (Status::NoRule, "/elsewhere")] {
+        let entry = gate.enter(&path(there)).unwrap();
+        assert_eq!((entry.status(), entry.holds_permits()), (status, false));
+        entry.release(false);
+        drop(gate.enter(&path(there)).unwrap());
+    }
+    let stats = gate.stats();
+    assert_eq!((stats.admitted, stats.unmatched, stats.released_ok, stats.released_failed), (2, 2, 0, 0));
+}
+
+#[test]
 fn a_body_that_panics_gives_its_permits_back_and_counts_as_failed() {
     let (gate, _clock) = gate([prefix("a", "/").concurrency(1)]);
     let body = || {

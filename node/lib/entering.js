@@ -34,9 +34,6 @@ function textOf(value, name) {
 class Turnstile {
   /** The names of the attributes that the rules ask for. No other is looked at. */
   #names;
-  /** Of those who passed: how many are still under way, and how many failed. The native library takes all for gone, as ok. */
-  #underWay = 0;
-  #failed = 0;
 
   constructor(clock, manual) {
     this.clock = clock;
@@ -54,16 +51,13 @@ class Turnstile {
    * what it throws, of an Entry or a Refusal.
    *
    * For one that `passes` an entry would be of no use but to be released. If it would hold no permits there is none: what is returned are
-   * the headers of its response, as the native library writes them, or undefined; and `passed` is to be called when it is over.
+   * the headers of its response, as the native library writes them, or undefined.
    */
   enter(request, cost, timeoutNs, signal, settle, passes = false) {
     if (signal?.aborted) throw signal.reason;
     const id = nextId();
     const answer = this.#ask(request, cost, timeoutNs, id, passes);
-    if (typeof answer !== 'number') {
-      this.#underWay++;
-      return answer;
-    }
+    if (typeof answer !== 'number') return answer;
     if (answer > WAITS) return settle(this.#settled(answer));
     try {
       return new Promise((resolve, reject) => {
@@ -80,16 +74,8 @@ class Turnstile {
     }
   }
 
-  passed(ok) {
-    this.#underWay--;
-    if (!ok) this.#failed++;
-  }
-
   stats() {
-    const stats = attempt(() => native.gateStats(this.handle));
-    stats.releasedOk -= this.#underWay + this.#failed;
-    stats.releasedFailed += this.#failed;
-    return stats;
+    return attempt(() => native.gateStats(this.handle));
   }
 
   /** The stack had no room for one who waits. */

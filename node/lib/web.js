@@ -23,8 +23,6 @@ class Door {
   #trustedHops;
   #timeoutNs;
   #headers;
-  /** Hears of the end of responses that hold no permits: one for all, as one for each would cost more than the decision. */
-  #passed;
 
   constructor(gate, options = {}) {
     if (!(gate instanceof Gate)) throw wrongType('gate', gate, 'a Gate');
@@ -35,9 +33,6 @@ class Door {
     this.#trustedHops = whole('trustedHops', trustedHops, 0, MOST_HOPS, misconfigured);
     this.#timeoutNs = timeoutMs === undefined ? AS_RULES_SAY_NS : timeoutNs(timeoutMs);
     this.#headers = boolean('legacyHeaders', legacyHeaders) ? { legacy: true } : undefined;
-    this.#passed = function passed() {
-      turnstileOf(gate).passed(wentWell(this));
-    };
   }
 
   /** Has a visit go on, if it is admitted, be refused, or fail. Returns what it returns, or a promise of it. */
@@ -48,10 +43,7 @@ class Door {
     } catch (error) {
       return visit.fail(error);
     }
-    if (entered === undefined || typeof entered === 'string') {
-      visit.response.on('close', this.#passed);
-      return visit.go(headersOf(entered));
-    }
+    if (typeof entered !== 'object') return visit.go(headersOf(entered));
     if (!(entered instanceof Promise)) return this.#answer(visit, entered);
     return entered.then(
       (entered) => this.#answer(visit, entered),
@@ -60,8 +52,8 @@ class Door {
   }
 
   #enter(visit) {
-    // An entry is needed for the figures of the older headers, and where to hear of the end takes more than one listener.
-    const passes = this.#headers === undefined && visit.response.socket !== null;
+    // The figures of the older headers are an entry's.
+    const passes = this.#headers === undefined;
     return turnstileOf(this.#gate).enter(this.#request(visit), 1, this.#timeoutNs, visit, asItIs, passes);
   }
 
@@ -70,18 +62,8 @@ class Door {
     // It waited, and nobody waits for it any more.
     if (visit.response.destroyed) return entered.release();
     visit.entry = entered;
-    whenOver(visit.request, visit.response, () => this.leave(visit, wentWell(visit.response)));
+    whenOver(visit.request, visit.response, () => visit.leave(wentWell(visit.response)));
     return visit.go(entered.applies ? entered.headers(this.#headers) : NO_HEADERS);
-  }
-
-  /** A visit is over; perhaps it was before. */
-  leave({ entry, response }, ok) {
-    if (entry !== undefined) {
-      if (!entry.released) entry.release(ok);
-    } else if (!response.destroyed) {
-      response.off('close', this.#passed);
-      turnstileOf(this.#gate).passed(ok);
-    }
   }
 
   #request(visit) {
@@ -137,6 +119,11 @@ class Visit {
 
   get reason() {
     return GONE;
+  }
+
+  /** It is over; perhaps it was before. */
+  leave(ok) {
+    if (this.entry !== undefined && !this.entry.released) this.entry.release(ok);
   }
 
   /** As the framework looks it up. */

@@ -154,7 +154,7 @@ pub fn gate_names(gate: &Handle<Keeper>) -> Vec<String> {
 /// (gate, cost, timeoutNs, waits, id, passes, value...) -> what the request came to. A negative timeout is none. With more than four
 /// attributes there is an array of values in place of the first.
 ///
-/// Who passes would not use the entry but to leave: one that holds no permits leaves at once, as ok, and what is returned is the text of
+/// Who passes would not use the entry but to leave: of one that holds no permits there is none, and what is returned is the text of
 /// [`EntryHeaders`], or undefined. One crossing in place of three.
 pub(crate) struct Enter;
 

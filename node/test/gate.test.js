@@ -27,7 +27,8 @@ describe('a gate', () => {
     unmatched.release(false);
     assert.ok(gate.tryEnter({ path: '/one' }).applies);
     const { admitted, refused: denied, unmatched: none, releasedOk, releasedFailed, rules } = gate.stats();
-    assert.deepEqual([admitted, denied, none, releasedOk, releasedFailed], [2, 1, 1, 1, 1]);
+    // Who holds no permits has nothing to release.
+    assert.deepEqual([admitted, denied, none, releasedOk, releasedFailed], [2, 1, 1, 1, 0]);
     assert.deepEqual([rules[0].name, rules[0].mode, rules[0].inFlight, rules[0].limit], ['one', 'enforce', 1, 1]);
   });
 

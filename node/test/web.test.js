@@ -133,38 +133,21 @@ for (const kind of kinds) {
       await until(() => inFlight(gate) === 0);
     });
 
-    test('who holds no permits counts when its response is over, too', async (t) => {
+    test('who holds no permits leaves nothing to release, however its response ends', async (t) => {
       const gate = new Gate([{ name: 'all', key: 'client', quota: '100/h' }]);
-      const counts = () => {
-        const { admitted, releasedOk, releasedFailed } = gate.stats();
-        return [admitted, releasedOk, releasedFailed];
-      };
       const { calls, work } = slow();
-      const { get, port } = await serve(t, kind, gate, work);
+      const { get } = await serve(t, kind, gate, work);
       const first = get('/');
       await until(() => calls.length === 1);
-      assert.deepEqual(counts(), [1, 0, 0]);
       calls[0].resolve('done');
-      assert.equal(await (await first).text(), 'done');
-      await until(() => counts()[1] === 1);
+      const answer = await first;
+      assert.deepEqual([await answer.text(), answer.headers.get('ratelimit')], ['done', '"all";r=99;t=36']);
       const failing = get('/');
       await until(() => calls.length === 2);
       calls[1].resolve(Promise.reject(new Error('oh no')));
       assert.equal((await failing).status, 500);
-      await until(() => counts()[2] === 1);
-      const controller = new AbortController();
-      const aborted = get('/', { signal: controller.signal });
-      await until(() => calls.length === 3);
-      controller.abort();
-      await assert.rejects(aborted, { name: 'AbortError' });
-      await until(() => counts()[1] === 2);
-      const socket = net.connect(port, '127.0.0.1');
-      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2));
-      await until(() => calls.length === 5);
-      assert.deepEqual(counts(), [5, 2, 1]);
-      socket.destroy();
-      await until(() => counts()[1] === 4);
-      assert.deepEqual(counts(), [5, 4, 1]);
+      const { admitted, releasedOk, releasedFailed } = gate.stats();
+      assert.deepEqual([admitted, releasedOk, releasedFailed], [2, 0, 0]);
     });
 
     test('who may wait waits, and leaves the queue when the client goes', async (t) => {
@@ -336,21 +319,20 @@ for (const [routing, path] of [
   });
 }
 
-for (const rule of [{ concurrency: 1 }, { quota: '2/h' }]) {
-  test(`a handler that fails at once has left, as failed, and fails as it would: ${JSON.stringify(rule)}`, () => {
-    const gate = new Gate([{ name: 'all', ...rule }]);
-    const fails = gateHandler(gate, () => {
-      throw new Error('oh no');
-    });
-    const request = { method: 'GET', url: '/', socket: {}, headers: {} };
-    const response = new http.ServerResponse(request);
-    response.assignSocket(new net.Socket());
-    assert.throws(() => fails(request, response), /oh no/);
-    response.emit('close');
-    const { releasedOk, releasedFailed } = gate.stats();
-    assert.deepEqual([inFlight(gate), releasedOk, releasedFailed], [0, 0, 1]);
+test('a handler that fails at once has left, as failed, and fails as it would', () => {
+  const gate = new Gate([{ name: 'all', concurrency: 1 }]);
+  const fails = gateHandler(gate, () => {
+    throw new Error('oh no');
   });
-}
+  const request = { method: 'GET', url: '/', socket: {}, headers: {} };
+  const response = new http.ServerResponse(request);
+  response.assignSocket(new net.Socket());
+  assert.throws(() => fails(request, response), /oh no/);
+  assert.equal(inFlight(gate), 0);
+  response.emit('close');
+  const { releasedOk, releasedFailed } = gate.stats();
+  assert.deepEqual([inFlight(gate), releasedOk, releasedFailed], [0, 0, 1]);
+});
 
 test('a wrong option is named', () => {
   const gate = new Gate();

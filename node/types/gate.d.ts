@@ -220,7 +220,9 @@ export interface GateStats {
   readonly refused: number;
   /** Requests to which no rule applied. */
   readonly unmatched: number;
+  /** Entries that held permits and whose work went well. */
   readonly releasedOk: number;
+  /** Entries that held permits and whose work failed. */
   readonly releasedFailed: number;
   /** Each rule, as they are written. */
   readonly rules: RuleStats[];

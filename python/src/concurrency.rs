@@ -5,6 +5,7 @@ use crate::blocks::{Blocks, frame};
 use crate::budget::{Budget, Grant};
 use crate::error::{Closed, ExceedsCapacity, Refused, config_error, from_core, no_panic};
 use crate::guard::decorator;
+use crate::late::Late;
 use crate::permit::{Permit, went_well};
 use crate::ready;
 use crate::refusal;
@@ -13,8 +14,6 @@ use crate::turn::{self, Turns};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
 use std::sync::Arc;
 use tidegate::{ConcurrencyOptions, RawPermit, Status};
 
@@ -282,7 +281,7 @@ impl ConcurrencyLimiter {
 
     /// What was allowed, denied and released since the limiter was built, in calls, and what is out now.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        static CONCURRENCY_STATS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        static CONCURRENCY_STATS: Late = Late::new("tidegate.stats", "ConcurrencyStats");
         no_panic(|| {
             let stats = self.limiter.stats();
             let counts = [
@@ -298,7 +297,7 @@ impl ConcurrencyLimiter {
                 stats.released_failed,
             ];
             let figures = with_hold_times(py, &counts, &stats, self.limiter.tracks_hold_time())?;
-            CONCURRENCY_STATS.import(py, "tidegate.stats", "ConcurrencyStats")?.call1(figures)
+            CONCURRENCY_STATS.get(py)?.call1(figures)
         })
     }
 

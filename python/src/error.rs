@@ -16,6 +16,20 @@ import_exception!(tidegate.errors, Refused);
 import_exception!(tidegate.errors, RulesError);
 import_exception!(tidegate.errors, TimedOut);
 
+/// Has all of these imported.
+pub fn import(py: Python<'_>) {
+    py.get_type::<Closed>();
+    py.get_type::<ConfigError>();
+    py.get_type::<ExceedsCapacity>();
+    py.get_type::<Forked>();
+    py.get_type::<GateRefused>();
+    py.get_type::<InternalError>();
+    py.get_type::<QueueFull>();
+    py.get_type::<Refused>();
+    py.get_type::<RulesError>();
+    py.get_type::<TimedOut>();
+}
+
 /// A wrong value: `ARGUMENT: got VALUE; allowed: WHAT`.
 #[cold]
 pub fn config_error(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> PyErr {

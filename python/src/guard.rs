@@ -2,6 +2,7 @@
 
 use crate::argument::type_error;
 use crate::key::read_key;
+use crate::late::Late;
 use crate::time::seconds_from_ns;
 use pyo3::prelude::*;
 
@@ -15,6 +16,6 @@ pub fn decorator<'py>(
     if let Some(key) = key.filter(|key| !key.is_callable() && read_key(key).is_err()) {
         return Err(type_error("key", key, "a str or bytes, or a function that makes one of a call's arguments"));
     }
-    let make = limiter.py().import("tidegate._guard")?.getattr("guard")?;
-    make.call1((limiter, key, number, timeout_ns.map(seconds_from_ns)))
+    static GUARD: Late = Late::new("tidegate._guard", "guard");
+    GUARD.get(limiter.py())?.call1((limiter, key, number, timeout_ns.map(seconds_from_ns)))
 }

@@ -6,6 +6,7 @@ use crate::concurrency::{LIMIT, PERMITS, refused};
 use crate::error::{from_core, no_panic};
 use crate::guard::decorator;
 use crate::key::{Key, read_key};
+use crate::late::Late;
 use crate::permit::Permit;
 use crate::refusal;
 use crate::stats::with_hold_times;
@@ -13,8 +14,6 @@ use crate::turn::{self, Turns};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
 use std::sync::Arc;
 use tidegate::{KeyedConcurrencyOptions, Status};
 
@@ -246,7 +245,7 @@ impl KeyedConcurrencyLimiter {
     /// What was allowed, denied and released since the limiter was built, in calls, over all keys, and what is out now. Takes
     /// time in proportion to max_keys.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        static KEYED_CONCURRENCY_STATS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        static KEYED_CONCURRENCY_STATS: Late = Late::new("tidegate.stats", "KeyedConcurrencyStats");
         no_panic(|| {
             // Goes through all keys, while other threads need not wait for it.
             let stats = py.detach(|| self.limiter.stats());
@@ -264,7 +263,7 @@ impl KeyedConcurrencyLimiter {
                 stats.capacity,
             ];
             let figures = with_hold_times(py, &counts, &stats, self.limiter.tracks_hold_time())?;
-            KEYED_CONCURRENCY_STATS.import(py, "tidegate.stats", "KeyedConcurrencyStats")?.call1(figures)
+            KEYED_CONCURRENCY_STATS.get(py)?.call1(figures)
         })
     }
 

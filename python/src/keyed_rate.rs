@@ -6,6 +6,7 @@ use crate::decision::Decision;
 use crate::error::{from_core, no_panic};
 use crate::guard::decorator;
 use crate::key::{Key, read_key, read_key_at};
+use crate::late::Late;
 use crate::quota::{Quota, quotas_text, quotas_tuple, read_quotas};
 use crate::refusal;
 use crate::reservation::Reservation;
@@ -14,8 +15,7 @@ use crate::turn::{self, Turns};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use std::sync::Arc;
 use tidegate::{KeyedRateOptions, Status};
 
@@ -225,10 +225,10 @@ impl KeyedRateLimiter {
 
     /// The n keys that were refused most often, the most refused first; none without track_denied.
     fn top_denied<'py>(&self, n: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        static DENIED_KEY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        static DENIED_KEY: Late = Late::new("tidegate.stats", "DeniedKey");
         no_panic(|| {
             let py = n.py();
-            let class = DENIED_KEY.import(py, "tidegate.stats", "DeniedKey")?;
+            let class = DENIED_KEY.get(py)?;
             let top = self.limiter.top_denied(usize::try_from(N.read(n)?).unwrap_or(usize::MAX));
             top.into_iter()
                 .map(|denied| class.call1((PyBytes::new(py, &denied.key), denied.count, denied.error)))
@@ -360,10 +360,10 @@ impl KeyedRateLimiter {
 
     /// What was allowed and denied since it was built, in calls over all keys, and what its memory holds.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        static KEYED_RATE_STATS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        static KEYED_RATE_STATS: Late = Late::new("tidegate.stats", "KeyedRateStats");
         no_panic(|| {
             let stats = self.limiter.stats();
-            KEYED_RATE_STATS.import(py, "tidegate.stats", "KeyedRateStats")?.call1((
+            KEYED_RATE_STATS.get(py)?.call1((
                 stats.allowed,
                 stats.denied,
                 stats.timed_out,

@@ -13,6 +13,7 @@ mod guard;
 mod key;
 mod keyed_concurrency;
 mod keyed_rate;
+mod late;
 mod permit;
 mod quota;
 mod rate;
@@ -51,7 +52,7 @@ mod _tidegate {
     #[pymodule_export]
     use super::decision::Decision;
     #[pymodule_export]
-    use super::gate::{Entering, Entry, Events, Gate, Refusal, Watch};
+    use super::gate::{AsgiDoor, Entering, Entry, Events, Gate, Refusal, Watch};
     #[pymodule_export]
     use super::key::{ip_key, key_of};
     #[pymodule_export]
@@ -71,6 +72,7 @@ mod _tidegate {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::late::make_the_rest(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

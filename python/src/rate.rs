@@ -5,6 +5,7 @@ use crate::budget::Budget;
 use crate::decision::{Decision, refund};
 use crate::error::{from_core, no_panic};
 use crate::guard::decorator;
+use crate::late::Late;
 use crate::quota::{Quota, quotas_text, quotas_tuple, read_quotas};
 use crate::ready;
 use crate::refusal;
@@ -13,8 +14,7 @@ use crate::turn::{self, Turns};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::PyTuple;
 use std::sync::Arc;
 use tidegate::RateOptions;
 
@@ -252,16 +252,10 @@ impl RateLimiter {
 
     /// What was allowed and denied since the limiter was built, in calls.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        static RATE_STATS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        static RATE_STATS: Late = Late::new("tidegate.stats", "RateStats");
         no_panic(|| {
             let stats = self.limiter.stats();
-            RATE_STATS.import(py, "tidegate.stats", "RateStats")?.call1((
-                stats.allowed,
-                stats.denied,
-                stats.timed_out,
-                stats.cancelled,
-                stats.waiting,
-            ))
+            RATE_STATS.get(py)?.call1((stats.allowed, stats.denied, stats.timed_out, stats.cancelled, stats.waiting))
         })
     }
 

@@ -8,11 +8,11 @@ use crate::argument::Given;
 use crate::blocking;
 use crate::budget::{Budget, Grant};
 use crate::error::{from_core, no_panic};
+use crate::late::Late;
 use crate::refusal::Ended;
 use crate::time::seconds_from_ns;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -171,14 +171,14 @@ pub fn coroutine<'py>(
     number: u64,
     timeout_ns: Option<u64>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    static ACQUIRE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    ACQUIRE.import(limiter.py(), "tidegate._waiting", "acquire")?.call1((limiter, key, number, timeout_ns))
+    static ACQUIRE: Late = Late::new("tidegate._waiting", "acquire");
+    ACQUIRE.get(limiter.py())?.call1((limiter, key, number, timeout_ns))
 }
 
 /// Likewise for a block of permits, which is in `frame`.
 pub fn enter<'py>(limiter: &Bound<'py, PyAny>, frame: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-    static ENTER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    ENTER.import(limiter.py(), "tidegate._waiting", "enter")?.call1((limiter, frame))
+    static ENTER: Late = Late::new("tidegate._waiting", "enter");
+    ENTER.get(limiter.py())?.call1((limiter, frame))
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -186,3 +188,42 @@ def test_a_child_that_is_forked_in_a_task_runs_loops_of_its_own(concurrency):
         (await task).release()
 
     asyncio.run(main())
+
+
+def test_what_is_used_for_the_first_time_imports_nothing_since_a_child_may_be_forked_meanwhile():
+    script = """
+import asyncio, sys
+
+import tidegate
+
+before = set(sys.modules)
+permits, tokens = tidegate.ConcurrencyLimiter(1), tidegate.RateLimiter("1/h")
+keyed = tidegate.KeyedRateLimiter("1/h", max_keys=10, track_denied=1), tidegate.KeyedConcurrencyLimiter(1, max_keys=10)
+gate = tidegate.Gate([{"name": "one", "concurrency": 1, "timeout": "10s"}])
+gate.listen(lambda event: None)
+gate.listen(None)
+gate.pull(lambda: None, every=60).stop()
+
+
+@gate.guard()
+@permits.guard()
+async def guarded():
+    async with tokens, await keyed[1].acquire_async("key"):
+        pass
+
+
+async def waits():
+    entry = gate.enter()
+    waiter = asyncio.create_task(guarded())
+    await asyncio.sleep(0)
+    entry.release()
+    await waiter
+
+
+asyncio.run(waits())
+figures = gate.stats(), permits.stats(), tokens.stats(), keyed[0].stats(), keyed[1].stats(), keyed[0].top_denied(1)
+print(gate.rules, str(gate.explain()), *figures)
+print(sorted(set(sys.modules) - before), file=sys.stderr)
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stderr) == (0, "[]\n")

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 /// A request that was admitted. Its permits are given back when this is dropped, on whichever thread.
 ///
-/// Dropping counts as *ok* in the statistics, or as *failed* while a panic unwinds; [`release`](Self::release) says which.
+/// Dropping counts as *ok* in the statistics, or as *failed* while a panic unwinds; [`release`](Self::release) says which. Without
+/// permits there is nothing to release, and it doesn't count.
 #[must_use = "the permits are given back when this is dropped"]
 pub struct Entry {
     pub(super) set: Arc<RuleSet>,
@@ -100,7 +101,7 @@ impl Entry {
         })
     }
 
-    /// Whether it holds permits. If it doesn't, nobody waits for its release.
+    /// Whether it holds permits. If it doesn't, nobody waits for its release, and no statistics count it.
     #[must_use]
     #[inline]
     pub fn holds_permits(&self) -> bool {
@@ -121,7 +122,8 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        if self.applies.is_none() {
+        // Or the request was never admitted.
+        if self.applies.is_none() || !self.holds_permits() {
             return;
         }
         let ok = self.ok.unwrap_or_else(|| !std::thread::panicking());

@@ -80,12 +80,12 @@ impl Refusal {
 
 impl RateLimitHeaders {
     fn add(&mut self, policy: &str, rule: &str, quotas: &[Quota], named: usize, remaining: u64, reset_ns: Option<u64>) {
-        // Room for all that follows, so that it doesn't grow step by step.
-        self.policy.reserve(SEPARATOR.len() + policy.len());
-        if !self.policy.is_empty() {
+        if self.policy.is_empty() {
+            self.policy = String::from(policy);
+        } else {
             self.policy.push_str(SEPARATOR);
+            self.policy.push_str(policy);
         }
-        self.policy.push_str(policy);
         begin_item(&mut self.limit, rule, (quotas.len() > 1).then_some(named));
         // No more than `q`: a client that asks for `r` of `q` isn't told of more than all. Of a burst there is nothing in the draft.
         push(&mut self.limit, ";r=", remaining.min(quotas[named].limit()));
@@ -113,8 +113,10 @@ pub(super) fn policy(rule: &str, quotas: &[Quota]) -> String {
 
 /// Adds the name of an item to a list: of a rule, or of one of its quotas.
 fn begin_item(list: &mut String, rule: &str, index: Option<usize>) {
-    list.reserve(rule.len() + 64);
-    if !list.is_empty() {
+    if list.is_empty() {
+        // Room for all of an item, so that it doesn't grow step by step.
+        *list = String::with_capacity(rule.len() + 64);
+    } else {
         list.push_str(SEPARATOR);
     }
     list.push('"');

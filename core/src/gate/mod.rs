@@ -463,9 +463,9 @@ pub struct GateStats {
     pub refused: u64,
     /// Requests to which no rule applied.
     pub unmatched: u64,
-    /// Entries whose work went well.
+    /// Entries that held permits and whose work went well.
     pub released_ok: u64,
-    /// Entries whose work failed.
+    /// Entries that held permits and whose work failed.
     pub released_failed: u64,
     /// Each rule, as they are written.
     pub rules: Vec<RuleStats>,

@@ -1,5 +1,7 @@
 """Exact, fast, in-process limiters: rate limiters (so many per time) and concurrency limiters (so many at once)."""
 
+# All at once: in the child of a fork, what another thread was importing stays locked for good.
+from tidegate import _gate, _guard, _waiting  # noqa: F401
 from tidegate._tidegate import (
     ConcurrencyLimiter,
     Decision,

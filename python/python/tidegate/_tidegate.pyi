@@ -10,6 +10,7 @@ from tidegate.gate import Explanation, GateEvent, GateStats, Reloaded
 from tidegate.stats import ConcurrencyStats, DeniedKey, KeyedConcurrencyStats, KeyedRateStats, RateStats
 
 __all__ = [
+    "AsgiDoor",
     "ConcurrencyLimiter",
     "Decision",
     "Entering",
@@ -860,13 +861,8 @@ class Gate:
     ) -> Entry | Refusal | Entering:
         """Enters or is refused at once, or begins to wait as what make_turn makes: what enter_async() does."""
 
-    def _begin_asgi(
-        self, make_turn: type[Turn], scope: Mapping[str, Any], timeout: _Seconds | None, legacy: bool
-    ) -> tuple[Entry, list[tuple[bytes, bytes]], bool] | Refusal | Entering:
-        """What _begin() does, of an HTTP request by its ASGI scope, whose peer is the client. If it was admitted, a
-        tuple: the Entry, and what its _raw_headers(legacy) and _holds_permits are, which to ask for one by one takes
-        longer.
-        """
+    def _asgi_door(self, make_turn: type[Turn], timeout: _Seconds | None, legacy_headers: bool) -> AsgiDoor:
+        """What asks this gate about requests over ASGI, for middleware whose arguments these are."""
 
     def guard(
         self,
@@ -990,10 +986,6 @@ class Entry:
         Raises ConfigError if it was released before.
         """
 
-    @property
-    def _holds_permits(self) -> bool:
-        """Whether it holds permits, and not only tokens."""
-
     def _end(self, ok: bool) -> None:
         """Gives back what it holds, if that wasn't done before."""
 
@@ -1109,6 +1101,15 @@ class Events:
 
     def __iter__(self) -> Events: ...
     def __next__(self) -> GateEvent: ...
+
+@final
+class AsgiDoor:
+    """The way into a gate for requests over ASGI, whose peers are the clients."""
+
+    def ask(self, scope: Mapping[str, Any]) -> Entry | list[tuple[bytes, bytes]] | Refusal | Entering:
+        """What Gate._begin() does, of an HTTP request by its scope. Who is admitted and holds no permits has nothing to
+        release: in place of an Entry there are only its _raw_headers().
+        """
 
 @final
 class Entering:

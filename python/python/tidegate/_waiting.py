@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidegate._tidegate import ConcurrencyLimiter, Entering, Permit, Wait
+
+if TYPE_CHECKING:
+    # Else only where a loop runs, and so it is there: to import it takes as long as all of this package.
+    import asyncio
 
 
 class Turn:
@@ -18,12 +21,16 @@ class Turn:
     """None once the task has gone: so no cycle is left for the garbage collector."""
 
     def __init__(self) -> None:
+        import asyncio
+
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[None] = self.loop.create_future()
         self.timer: asyncio.TimerHandle | None = None
 
     def told(self) -> None:
         """Called by the limiter when there is something to look at."""
+        import asyncio
+
         try:
             # In its own loop a task can be told without waking the loop up by a system call.
             if asyncio._get_running_loop() is self.loop:

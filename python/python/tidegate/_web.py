@@ -44,8 +44,6 @@ class Options(Generic[Request]):
         self.attributes = attributes
         self.timeout = timeout
         self.legacy_headers = legacy_headers
-        # Then the gate is told only what requests have by themselves.
-        self.is_plain = trusted_hops == 0 and attributes is None
 
     def complete(self, attributes: dict[str, Any], request: Request, forwarded: str | None) -> None:
         """Makes of the peer's address, as `client`, whose budget it is, and adds further attributes."""

@@ -29,8 +29,8 @@ class GateMiddleware:
     the rules say.
     legacy_headers: whether responses have X-RateLimit-Limit, -Remaining and -Reset (a Unix time) too.
 
-    What a request took is held until its response's body is sent, or until the application ends if that is sooner: as
-    it does when the client goes away or when it fails. An exception, or a status of 500 or more, counts as failed work.
+    Permits are held until the response's body is sent, or until the application ends if that is sooner: as it does when
+    the client goes away or when it fails. An exception, or a status of 500 or more, counts as failed work of theirs.
     A refused request is answered with 429 and a problem+json body; its body isn't read. Both kinds of response have
     RateLimit-Policy and RateLimit.
 
@@ -51,42 +51,43 @@ class GateMiddleware:
     ) -> None:
         self.app = app
         self.options = _web.Options(gate, trusted_hops, attributes, timeout, legacy_headers)
+        # For those of whom the gate is told no more than what their scope says.
+        is_plain = trusted_hops == 0 and attributes is None
+        self.door = gate._asgi_door(Turn, timeout, legacy_headers) if is_plain else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        options = self.options
         kind = scope["type"]
-        entered: Any
-        if kind == "http" and options.is_plain:
-            entered = options.gate._begin_asgi(Turn, scope, options.timeout, options.legacy_headers)
+        if kind == "http" and self.door is not None:
+            entered = self.door.ask(scope)
+            if isinstance(entered, list):
+                await self.app(scope, receive, with_headers(entered, send))
+                return
         elif kind == "http" or kind == "websocket":
-            entered = options.gate._begin(Turn, self.attributes(scope), 1, options.timeout)
+            entered = self.options.gate._begin(Turn, self.attributes(scope), 1, self.options.timeout)
         else:
             await self.app(scope, receive, send)
             return
-        if type(entered) is not tuple:
-            if type(entered) is Entering:
-                entered = await until_over(entered)
-            if type(entered) is Refusal:
-                await self.refuse(entered, scope, receive, send)
-                return
-            if kind == "websocket":
-                with entered:
-                    await self.app(scope, receive, send)
-                return
-            entered = entered, entered._raw_headers(options.legacy_headers), entered._holds_permits
-        entry: Entry
-        entry, headers, holds_permits = entered
+        if isinstance(entered, Entering):
+            entered = await until_over(entered)
+        if isinstance(entered, Refusal):
+            await self.refuse(entered, scope, receive, send)
+        elif kind == "websocket":
+            with entered:
+                await self.app(scope, receive, send)
+        else:
+            headers = entered._raw_headers(self.options.legacy_headers)
+            await self.hold(entered, scope, receive, with_headers(headers, send))
+
+    async def hold(self, entry: Entry, scope: Scope, receive: Receive, send: Send) -> None:
+        """Has the application answer, and what the request took held until it has."""
         ok = False
 
-        # No coroutine of its own where the server's will do: coroutines are most of what middleware costs.
         def send_through(message: Message) -> Awaitable[None]:
             nonlocal ok
             kind = message["type"]
             if kind == "http.response.start":
                 ok = message["status"] < 500
-                if headers:
-                    message = {**message, "headers": [*message.get("headers", ()), *headers]}
-            elif holds_permits and kind == "http.response.body" and not message.get("more_body"):
+            elif kind == "http.response.body" and not message.get("more_body"):
                 return send_last(entry, ok, send, message)
             return send(message)
 
@@ -124,6 +125,20 @@ class GateMiddleware:
 def forwarded_for(scope: Scope) -> str:
     """The header X-Forwarded-For; of several one after the other, as they came."""
     return b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for").decode("latin-1")
+
+
+def with_headers(headers: list[tuple[bytes, bytes]], send: Send) -> Send:
+    """Sends what it is given, and these headers with those of a response."""
+    if not headers:
+        return send
+
+    # No coroutine of its own where the server's will do: coroutines are most of what middleware costs.
+    def send_with_headers(message: Message) -> Awaitable[None]:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *headers]}
+        return send(message)
+
+    return send_with_headers
 
 
 async def send_last(entry: Entry, ok: bool, send: Send, message: Message) -> None:

@@ -87,9 +87,10 @@ class GateStats:
     unmatched: int
     """Admitted, since no rule applied."""
     released_ok: int
-    """Entries whose work went well."""
+    """Entries that held permits and whose work went well."""
     released_failed: int
-    """Entries whose work failed: release(ok=False), and blocks and guarded functions that an exception left."""
+    """Entries that held permits and whose work failed: release(ok=False), and blocks and guarded functions that an
+    exception left."""
     rules: dict[str, RuleStats]
     """Each rule by its name, as they are written."""
 

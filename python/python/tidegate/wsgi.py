@@ -25,8 +25,8 @@ class GateMiddleware:
     the rules say.
     legacy_headers: whether responses have X-RateLimit-Limit, -Remaining and -Reset (a Unix time) too.
 
-    What a request took is held until its response's body is sent, or the server gives it up because the client went
-    away or it failed. An exception, or a status of 500 or more, counts as failed work. A refused request is answered
+    Permits are held until the response's body is sent, or the server gives it up because the client went away or it
+    failed. An exception, or a status of 500 or more, counts as failed work of theirs. A refused request is answered
     with 429 and a problem+json body. Both kinds of response have RateLimit-Policy and RateLimit.
     """
 

@@ -8,10 +8,10 @@ use super::Gate;
 use super::entry::Entry;
 use super::refusal::Refusal;
 use crate::error::no_panic;
+use crate::late::Late;
 use crate::time::seconds_from_ns;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 use std::mem;
@@ -140,8 +140,8 @@ impl Waits {
 pub fn coroutine<'py>(
     arguments: (&Bound<'py, Gate>, Bound<'py, PyDict>, u64, Option<f64>),
 ) -> PyResult<Bound<'py, PyAny>> {
-    static ENTER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    ENTER.import(arguments.0.py(), "tidegate._gate", "EnterAsync")?.call1(arguments)
+    static ENTER: Late = Late::new("tidegate._gate", "EnterAsync");
+    ENTER.get(arguments.0.py())?.call1(arguments)
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -104,12 +104,6 @@ impl Entry {
         no_panic(|| if self.release_if_held(ok.bool_or(true, "ok")?) { Ok(()) } else { Err(released_before()) })
     }
 
-    /// Whether it holds permits, and not only tokens.
-    #[getter]
-    fn _holds_permits(&self) -> PyResult<bool> {
-        self.look(tidegate::gate::Entry::holds_permits)
-    }
-
     /// Gives back what it holds, if that wasn't done before.
     fn _end(&self, ok: bool) -> PyResult<()> {
         no_panic(|| {

@@ -5,8 +5,8 @@ use super::rules;
 use crate::argument::Given;
 use crate::blocking::{SIGNALS_EVERY, on_main_thread};
 use crate::error::no_panic;
+use crate::late::Late;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -89,8 +89,8 @@ impl Events {
 }
 
 fn told(py: Python<'_>, event: GateEvent) -> PyResult<Bound<'_, PyAny>> {
-    static EVENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let make = EVENT.import(py, "tidegate.gate", "GateEvent")?;
+    static EVENT: Late = Late::new("tidegate.gate", "GateEvent");
+    let make = EVENT.get(py)?;
     let name = event.name();
     match event {
         GateEvent::Refused(refusal) | GateEvent::ShadowRefused(refusal) => {

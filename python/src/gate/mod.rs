@@ -14,23 +14,31 @@ mod watch;
 
 use crate::argument::{COST, Given, type_error};
 use crate::error::{from_core, no_panic};
+use crate::late::Late;
 use crate::time::seconds_from_ns;
+pub use asgi::AsgiDoor;
 use attributes::{Attributes, Pairs};
 pub use entering::Entering;
 use entering::Waits;
 pub use entry::Entry;
 pub use events::Events;
-use headers::Headers;
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyType};
+use pyo3::types::{PyDict, PyType};
 pub use refusal::Refusal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::gate::{Begun, Progress, Rules};
 pub use watch::Watch;
+
+// What is written in Python.
+static EXPLANATION: Late = Late::new("tidegate._gate", "explanation");
+static GUARD: Late = Late::new("tidegate._gate", "guard");
+static LISTEN: Late = Late::new("tidegate._gate", "listen");
+static LOADS: Late = Late::new("json", "loads");
+static PULL: Late = Late::new("tidegate._gate", "Pull");
 
 /// Admits requests by named rules, which can be changed while it is in use: all rules that match a request must admit it, and if
 /// one refuses, nothing is taken.
@@ -182,24 +190,15 @@ impl Gate {
         })
     }
 
-    /// What _begin() does, of an HTTP request by its ASGI scope, whose peer is the client. If it was admitted, a tuple: the Entry, and what
-    /// its _raw_headers(legacy) and _holds_permits are, which to ask for one by one takes longer.
-    fn _begin_asgi<'py>(
-        &self,
+    /// What asks this gate about requests over ASGI, for middleware whose arguments these are.
+    fn _asgi_door<'py>(
+        slf: &Bound<'py, Self>,
         make_turn: &Bound<'py, PyAny>,
-        scope: &Bound<'py, PyAny>,
         timeout: Given<'_, 'py>,
-        legacy: &Bound<'py, PyBool>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        no_panic(|| {
-            let py = make_turn.py();
-            let request = asgi::Request::read(scope)?;
-            self.begun(make_turn, self.begin(&request.pairs()?, Given::LEFT_OUT, timeout)?, |entry| {
-                let headers = Headers::of_entry(&entry, legacy.is_true()).to_list(py)?;
-                let holds_permits = entry.holds_permits();
-                Ok((Bound::new(py, Entry::from(entry))?, headers, holds_permits).into_pyobject(py)?.into_any())
-            })
-        })
+        legacy_headers: bool,
+    ) -> PyResult<AsgiDoor> {
+        let timeout = timeout.timeout_or(None)?.map(Duration::from_nanos);
+        Ok(AsgiDoor::new(slf.clone().unbind(), make_turn.clone().unbind(), timeout, legacy_headers))
     }
 
     /// Makes a decorator: the function's body runs once the request was admitted, and what that took is held until it ends; an
@@ -224,7 +223,7 @@ impl Gate {
         no_panic(|| {
             let py = slf.py();
             let (cost, timeout_ns) = (cost.whole_or(1, &COST)?, timeout.timeout_or(None)?);
-            let make = python(py, "guard")?;
+            let make = GUARD.get(py)?;
             let timeout = timeout_ns.map(seconds_from_ns);
             match attributes.filter(|attributes| attributes.is_callable()) {
                 Some(function) => make.call1((slf, function, more, cost, timeout)),
@@ -252,7 +251,7 @@ impl Gate {
         no_panic(|| {
             let attributes = Attributes::read(attributes, more)?;
             let explanation = self.gate.explain(&attributes.pairs()?, cost.whole_or(1, &COST)?);
-            python(py, "explanation")?.call1((explanation.to_json(), explanation.to_string()))
+            EXPLANATION.get(py)?.call1((explanation.to_json(), explanation.to_string()))
         })
     }
 
@@ -276,7 +275,7 @@ impl Gate {
     /// The rules in use, as a rule file would hold them: a dict with "show_keys" and "rules".
     #[getter]
     fn rules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        no_panic(|| py.import("json")?.call_method1("loads", (self.gate.rules().to_json(),)))
+        no_panic(|| LOADS.get(py)?.call1((self.gate.rules().to_json(),)))
     }
 
     /// What was admitted and refused since the gate was built, in all and by rule.
@@ -293,7 +292,7 @@ impl Gate {
     /// Calls the callback with each event from now on, on a daemon thread of its own, until the gate is gone or another listens. One
     /// that fails is called with the next event all the same; what it raised is logged. None: nobody listens any more.
     fn listen(slf: &Bound<'_, Self>, callback: &Bound<'_, PyAny>) -> PyResult<()> {
-        no_panic(|| python(slf.py(), "listen")?.call1((slf, callback)).map(drop))
+        no_panic(|| LISTEN.get(slf.py())?.call1((slf, callback)).map(drop))
     }
 
     /// Reads the rules of a file, as reload_file() does, and again whenever it changes: in place, by a rename, or when a link to it leads
@@ -328,7 +327,7 @@ impl Gate {
             let every = seconds_from_ns(every.period_or(5_000_000_000, "every")?);
             let format = format.text_or("toml", "format")?;
             rules::format_of(&format)?;
-            python(slf.py(), "Pull")?.call1((slf, source, every, &*format))
+            PULL.get(slf.py())?.call1((slf, source, every, &*format))
         })
     }
 
@@ -351,9 +350,4 @@ impl Gate {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.waits.traverse(&visit)
     }
-}
-
-/// What is written in Python.
-fn python<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("tidegate._gate")?.getattr(name)
 }

@@ -2,8 +2,8 @@
 
 use crate::argument::{Given, read_text, type_error};
 use crate::error::{RulesError, from_core};
+use crate::late::Late;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyMapping, PyString, PyTuple};
 use std::path::PathBuf;
 use tidegate::Gate;
@@ -16,7 +16,8 @@ pub fn reload(gate: &Gate, rules: &Bound<'_, PyAny>, format: Given<'_, '_>) -> P
         let (text, format) = (read_text(rules, "rules")?, format_of(&format.text_or("toml", "format")?)?);
         py.detach(|| gate.reload(&text, format))
     } else if !rules.is_instance_of::<PyBytes>() && (rules.cast::<PyMapping>().is_ok() || rules.try_iter().is_ok()) {
-        let text: String = py.import("tidegate._gate")?.call_method1("rules_json", (rules,))?.extract()?;
+        static RULES_JSON: Late = Late::new("tidegate._gate", "rules_json");
+        let text: String = RULES_JSON.get(py)?.call1((rules,))?.extract()?;
         // The lines of this text are nobody's.
         py.detach(|| gate.reload(&text, Format::Json)).map_err(|mut faults| {
             faults.0.iter_mut().for_each(|fault| fault.line = None);
@@ -50,8 +51,8 @@ pub fn error(py: Python<'_>, faults: &Faults) -> PyErr {
 }
 
 pub fn faults<'py>(py: Python<'py>, faults: &Faults) -> PyResult<Bound<'py, PyTuple>> {
-    static FAULT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let make = FAULT.import(py, "tidegate.gate", "Fault")?;
+    static FAULT: Late = Late::new("tidegate.gate", "Fault");
+    let make = FAULT.get(py)?;
     let made = faults
         .0
         .iter()
@@ -60,18 +61,17 @@ pub fn faults<'py>(py: Python<'py>, faults: &Faults) -> PyResult<Bound<'py, PyTu
 }
 
 pub fn reloaded(py: Python<'_>, reloaded: Reloaded) -> PyResult<Bound<'_, PyAny>> {
-    static RELOADED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static RELOADED: Late = Late::new("tidegate.gate", "Reloaded");
     let Reloaded { unchanged, changed, restarted, added, removed, .. } = reloaded;
     let names = [unchanged, changed, restarted, added, removed];
     let lists = names.into_iter().map(|names| PyTuple::new(py, names)).collect::<PyResult<Vec<_>>>()?;
-    RELOADED.import(py, "tidegate.gate", "Reloaded")?.call1(PyTuple::new(py, lists)?)
+    RELOADED.get(py)?.call1(PyTuple::new(py, lists)?)
 }
 
 pub fn stats<'py>(py: Python<'py>, stats: &GateStats) -> PyResult<Bound<'py, PyAny>> {
-    static OF_GATE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    static OF_RULE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let (of_gate, of_rule) =
-        (OF_GATE.import(py, "tidegate.gate", "GateStats")?, OF_RULE.import(py, "tidegate.gate", "RuleStats")?);
+    static OF_GATE: Late = Late::new("tidegate.gate", "GateStats");
+    static OF_RULE: Late = Late::new("tidegate.gate", "RuleStats");
+    let (of_gate, of_rule) = (OF_GATE.get(py)?, OF_RULE.get(py)?);
     let rules = PyDict::new(py);
     for rule in &stats.rules {
         let limiter = &rule.limiter;

@@ -9,8 +9,8 @@ import java.util.Optional;
  * @param admitted requests that were admitted by rules
  * @param refused requests that were refused
  * @param unmatched requests that no rule is about
- * @param releasedOk entries that were released, their work done well
- * @param releasedFailed entries whose work failed
+ * @param releasedOk entries that held permits and whose work went well
+ * @param releasedFailed entries that held permits and whose work failed
  * @param rules the same by rule, as they are written
  */
 public record GateStats(

@@ -181,7 +181,7 @@ class GateFilterTest {
         for (CompletableFuture<HttpResponse<String>> passed : passing) {
             assertEquals(200, passed.get(PATIENCE_SECONDS, TimeUnit.SECONDS).statusCode());
         }
-        assertEquals(5, untilReleased(5).releasedOk());
+        assertEquals(4, untilReleased(4).releasedOk());
         assertEquals(0, inFlight());
     }
 
