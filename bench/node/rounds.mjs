@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 
 export const quick = Boolean(process.env.QUICK);
-const rounds = quick ? 9 : 31;
+export const rounds = quick ? 9 : 31;
 
 /** More than any loop here can spend in its period. */
 export const plenty = 1_000_000_000;
@@ -40,6 +40,12 @@ const keysAtOnce = 250;
  * @param {Subject[]} subjects
  */
 export async function together(name, admits, subjects) {
+  const times = await taken(name, admits, subjects, rounds);
+  for (const [index, subject] of subjects.entries()) report(name, subject, times[index]);
+}
+
+/** The times of so many rounds, of each subject. */
+export async function taken(name, admits, subjects, rounds) {
   const times = subjects.map(() => []);
   for (let round = -2; round < rounds; round += 1) {
     for (const [index, subject] of subjects.entries()) {
@@ -61,7 +67,7 @@ export async function together(name, admits, subjects) {
       if (round >= 0) times[index].push(elapsedNs / calls);
     }
   }
-  for (const [index, subject] of subjects.entries()) report(name, subject, times[index]);
+  return times;
 }
 
 /** Prints the median and the tenth and ninetieth percentile. */

@@ -4,13 +4,13 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { ours, peer, plenty, quick, together } from './rounds.mjs';
+import { ours, peer, plenty, quick, report, rounds, taken } from './rounds.mjs';
 
 const calls = 1_000;
-/** Processes of each kind, which take turns: one is faster than the other by what lies where in memory. */
-const processes = quick ? 1 : 3;
+/** How often a process of each kind is started: one is faster than the other by what lies where in memory. */
+const generations = quick ? 1 : 6;
 /** Requests that a process answers before it is timed. */
-const warmUp = 3_000;
+const warmUp = quick ? 3_000 : 5_000;
 const name = 'Express hello world';
 
 /** What `web-server.mjs` knows; the last three tell what parts of the work cost. */
@@ -54,20 +54,25 @@ async function sameWork(client) {
 export async function web() {
   const client = new Worker(new URL('web-client.mjs', import.meta.url));
   await sameWork(client);
+  const times = subjects.map(() => []);
+  for (let generation = 0; generation < generations; generation += 1) {
+    for (const [index, some] of (await generationTimes(client)).entries()) times[index].push(...some);
+  }
+  for (const [index, subject] of subjects.entries()) report(name, subject, times[index]);
+  await client.terminate();
+}
+
+/** The times of one process of each kind, which take turns. */
+async function generationTimes(client) {
   const servers = [];
   const served = [];
   for (const subject of subjects) {
-    const ports = [];
-    for (let process = 0; process < processes; process += 1) {
-      const { server, port } = await start(subject, plenty);
-      await ask(client, port, warmUp);
-      servers.push(server);
-      ports.push(port);
-    }
-    let turn = 0;
-    served.push({ ...subject, calls, loop: (calls) => ask(client, ports[turn++ % processes], calls) });
+    const { server, port } = await start(subject, plenty);
+    await ask(client, port, warmUp);
+    servers.push(server);
+    served.push({ ...subject, calls, loop: (calls) => ask(client, port, calls) });
   }
-  await together(name, true, served);
+  const times = await taken(name, true, served, Math.ceil(rounds / generations));
   for (const server of servers) server.disconnect();
-  await client.terminate();
+  return times;
 }

@@ -25,7 +25,7 @@ SUBJECTS = {
 }
 CONNECTIONS = 8
 # Of each subject, which take turns: what a process finds where in memory makes it a little faster or slower for good.
-SERVERS = 3
+SERVERS = 6
 # In a turn.
 CALLS = 800
 BODY = b'{"hello":"world"}'
