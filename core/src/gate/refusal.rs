@@ -3,7 +3,7 @@
 use super::limiter::Standing;
 use super::rule_set::{Placed, RuleSet, Values};
 use crate::quota::Quota;
-use crate::{Error, NEVER_NS, Status};
+use crate::{Error, NEVER_NS, Status, fork};
 use std::fmt::{self, Write};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
@@ -194,7 +194,7 @@ pub(super) fn shown_key(set: &RuleSet, placed: &Placed, values: &Values<'_>) -> 
 /// What stands for a value in this process, and doesn't tell it.
 pub(super) fn hashed(value: &[u8]) -> String {
     static SECRET: OnceLock<RandomState> = OnceLock::new();
-    let secret = SECRET.get_or_init(RandomState::new);
+    let secret = SECRET.get().unwrap_or_else(|| fork::whole(|| SECRET.get_or_init(RandomState::new)));
     format!("#{:016x}", secret.hash_one(value))
 }
 
