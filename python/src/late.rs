@@ -1,13 +1,13 @@
 //! What is made once.
 //!
 //! PyO3 lets go of the GIL before it makes such a thing, and in the child of a fork whoever asks for what another thread of the parent
-//! was making waits for ever. So what PyO3 makes is made when the module is loaded, and what we look up is set when it is there.
+//! was making waits for ever. So what PyO3 makes for us is made when the module is loaded, and what we look up is set when it is there.
 
 use crate::{error, ready};
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDelta, PyMapping, PySequence, PyString};
+use pyo3::types::{PyDelta, PyDeltaAccess, PyMapping, PySequence, PyString, PyTuple};
 
 /// Something that is written in Python: what a module holds that `import tidegate` has imported.
 pub struct Late {
@@ -55,14 +55,17 @@ fn once<'a, 'py>(
     Ok(cell.get(py).expect("it was just set").bind(py))
 }
 
-/// Makes what PyO3 would make when it is first needed: of what this module has, and no other.
+/// Makes what PyO3 would make when it is first needed, as far as this module needs it: types to look whether something is one, and names of
+/// attributes. What is used of PyO3 anew may belong here.
 pub fn make_the_rest(py: Python<'_>) -> PyResult<()> {
     error::import(py);
     ready::none(py)?;
     py.get_type::<PanicException>();
-    // To look whether something is one, their types are imported.
     let none = py.None().into_bound(py);
-    let _is_none =
-        (none.cast::<PyMapping>().is_ok(), none.cast::<PySequence>().is_ok(), none.cast::<PyDelta>().is_ok());
+    none.get_type().name()?;
+    let _types = (none.cast::<PyMapping>().is_ok(), none.cast::<PySequence>().is_ok(), none.cast::<PyDelta>().is_ok());
+    let delta = PyDelta::new(py, 0, 0, 0, false)?;
+    let _names = (delta.get_days(), delta.get_seconds(), delta.get_microseconds());
+    let _length_hint = PyTuple::empty(py).try_iter()?.size_hint();
     Ok(())
 }
