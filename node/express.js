@@ -12,13 +12,13 @@ function gateMiddleware(gate, options = {}) {
 
 class ExpressVisit extends Visit {
   constructor(request, response, next) {
-    super(request, response, request, request.originalUrl ?? request.url);
+    super(request, response, request);
     this.next = next;
   }
 
   /** Unless told to be strict, the router takes a path with a slash behind it for the same. */
   path() {
-    const path = pathOf(this.url);
+    const path = pathOf(this.request.originalUrl ?? this.request.url);
     const isLoose = path.length > 1 && path.endsWith('/') && !this.request.app?.enabled('strict routing');
     return isLoose ? path.slice(0, -1) : path;
   }

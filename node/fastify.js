@@ -18,7 +18,7 @@ gatePlugin[Symbol.for('plugin-meta')] = { name: 'tidegate', fastify: '>=4' };
 
 class FastifyVisit extends Visit {
   constructor(request, reply, next) {
-    super(request.raw, reply.raw, request, request.raw.url);
+    super(request.raw, reply.raw, request);
     this.reply = reply;
     this.next = next;
   }

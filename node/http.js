@@ -14,7 +14,7 @@ function gateHandler(gate, handler, options = {}) {
 
 class HttpVisit extends Visit {
   constructor(request, response, handle) {
-    super(request, response, request, request.url);
+    super(request, response, request);
     this.handle = handle;
   }
 

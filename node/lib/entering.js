@@ -6,16 +6,19 @@ const { wrongCount } = require('./arguments.js');
 const { entry } = require('./entry.js');
 const { attempt, fromNative, wrongType } = require('./errors.js');
 const native = require('./native.js');
-const { refusal } = require('./refused.js');
+const { headersOf, refusal } = require('./refused.js');
 const { LONGEST_TIMER_MS, listen, nextId, stopListening, waiting, waits } = require('./wait.js');
 
-const { gateCancel, gateEnter, gatePoll } = native;
+const { gateCancel, gateEnter, gatePass, gatePoll } = native;
 
 /** What the native library answers in place of an entry, as `src/gate.rs` has it. */
 const STALE = -1;
 const REFUSED = -2;
 const WAITS = -3;
+/** Most attributes that are arguments of their own. */
+const OWN_ARGUMENTS = 4;
 const NOT_AT_ALL_NS = 0;
+const asItIs = (entered) => entered;
 
 /** A value as the native library reads it: a string, bytes, or undefined. */
 function text(request, name) {
@@ -34,44 +37,93 @@ function textOf(value, name) {
 class Turnstile {
   /** The names of the attributes that the rules ask for. No other is looked at. */
   #names;
+  /** What headers say of each quota. */
+  #items;
+  /** Where the native library writes which of them, and what is left. */
+  #left = new Float64Array(3);
 
   constructor(clock, manual) {
     this.clock = clock;
-    this.handle = attempt(() => native.gate(manual));
+    this.handle = attempt(() => native.gate(manual, this.#left));
     this.#refresh();
   }
 
   /** An Entry or a Refusal at once. */
   tryEnter(request, cost) {
-    return this.#settled(this.#ask(request, cost, NOT_AT_ALL_NS, 0, false));
+    return this.#settled(this.#ask(request, cost, NOT_AT_ALL_NS, 0));
   }
 
   /**
    * What a request comes to, or a promise of it; without a timeout, -1, it waits as the rules say. `settle` makes what is returned, or
    * what it throws, of an Entry or a Refusal.
-   *
-   * For one that `passes` an entry would be of no use but to be released. If it would hold no permits there is none: what is returned are
-   * the headers of its response, as the native library writes them, or undefined.
    */
-  enter(request, cost, timeoutNs, signal, settle, passes = false) {
+  enter(request, cost, timeoutNs, signal, settle) {
     if (signal?.aborted) throw signal.reason;
     const id = nextId();
-    const answer = this.#ask(request, cost, timeoutNs, id, passes);
-    if (typeof answer !== 'number') return answer;
+    const answer = this.#ask(request, cost, timeoutNs, id);
     if (answer > WAITS) return settle(this.#settled(answer));
     try {
-      return new Promise((resolve, reject) => {
-        try {
-          waiting.set(id, new Entering(this, id, { signal, settle, resolve, reject }, WAITS - answer));
-        } catch (error) {
-          this.#abandon(id);
-          reject(error);
-        }
-      });
+      return this.#wait(id, WAITS - answer, { signal, settle });
     } catch (error) {
       this.#abandon(id);
       throw error;
     }
+  }
+
+  /**
+   * What a request of cost 1 comes to, or a promise of it, that would not use an Entry but for the headers of its response: if it would
+   * hold no permits, these. `read(request, name)` is an attribute's value: a string, bytes or undefined.
+   */
+  pass(request, read, timeoutNs, signal) {
+    for (;;) {
+      const id = nextId();
+      const answer = this.#callPass(request, read, timeoutNs, id);
+      if (answer === true) return this.#headers();
+      if (typeof answer !== 'number') return headersOf(answer);
+      if (answer === STALE) {
+        this.#refresh();
+        continue;
+      }
+      if (answer > WAITS) return this.#settled(answer);
+      try {
+        return this.#wait(id, WAITS - answer, { signal, settle: asItIs });
+      } catch (error) {
+        this.#abandon(id);
+        throw error;
+      }
+    }
+  }
+
+  #callPass(request, read, timeoutNs, id) {
+    const names = this.#names;
+    const count = names.length;
+    const isMany = count > OWN_ARGUMENTS;
+    const one = isMany ? names.map((name) => read(request, name)) : count > 0 ? read(request, names[0]) : undefined;
+    const two = count > 1 && !isMany ? read(request, names[1]) : undefined;
+    const three = count > 2 && !isMany ? read(request, names[2]) : undefined;
+    const four = count === OWN_ARGUMENTS ? read(request, names[3]) : undefined;
+    try {
+      return gatePass(this.handle, 1, timeoutNs, waits, id, one, two, three, four);
+    } catch (error) {
+      throw fromNative(error, () => error);
+    }
+  }
+
+  #headers() {
+    // By their places: an iterator would cost more than the headers.
+    const { policy, name } = this.#items[this.#left[0]];
+    return { 'RateLimit-Policy': policy, RateLimit: `${name};r=${this.#left[1]};t=${this.#left[2]}` };
+  }
+
+  #wait(id, wakeAfterMs, asked) {
+    return new Promise((resolve, reject) => {
+      try {
+        waiting.set(id, new Entering(this, id, { ...asked, resolve, reject }, wakeAfterMs));
+      } catch (error) {
+        this.#abandon(id);
+        reject(error);
+      }
+    });
   }
 
   stats() {
@@ -99,25 +151,30 @@ class Turnstile {
   }
 
   /** One native call, unless the rules were changed in between. */
-  #ask(request, cost, timeoutNs, id, passes) {
+  #ask(request, cost, timeoutNs, id) {
     checkRequest(request);
     for (;;) {
-      const answer = this.#call(request, cost, timeoutNs, id, passes);
+      const answer = this.#call(request, cost, timeoutNs, id);
       if (answer !== STALE) return answer;
       this.#refresh();
     }
   }
 
-  #call(request, cost, timeoutNs, id, passes) {
+  #call(request, cost, timeoutNs, id) {
     const names = this.#names;
     const count = names.length;
     // As arguments of their own: an array would cost more than the call.
-    const one = count > 4 ? names.map((name) => text(request, name)) : count > 0 ? text(request, names[0]) : undefined;
-    const two = count > 1 && count <= 4 ? text(request, names[1]) : undefined;
-    const three = count > 2 && count <= 4 ? text(request, names[2]) : undefined;
-    const four = count === 4 ? text(request, names[3]) : undefined;
+    const one =
+      count > OWN_ARGUMENTS
+        ? names.map((name) => text(request, name))
+        : count > 0
+          ? text(request, names[0])
+          : undefined;
+    const two = count > 1 && count <= OWN_ARGUMENTS ? text(request, names[1]) : undefined;
+    const three = count > 2 && count <= OWN_ARGUMENTS ? text(request, names[2]) : undefined;
+    const four = count === OWN_ARGUMENTS ? text(request, names[3]) : undefined;
     try {
-      return gateEnter(this.handle, cost, timeoutNs, waits, id, passes, one, two, three, four);
+      return gateEnter(this.handle, cost, timeoutNs, waits, id, one, two, three, four);
     } catch (error) {
       throw fromNative(error, () => wrongCount('cost', cost));
     }
@@ -137,6 +194,7 @@ class Turnstile {
 
   #refresh() {
     this.#names = attempt(() => native.gateNames(this.handle));
+    this.#items = attempt(() => native.gateItems(this.handle));
   }
 }
 
@@ -199,4 +257,4 @@ class Entering {
   }
 }
 
-module.exports = { Turnstile };
+module.exports = { Turnstile, text };

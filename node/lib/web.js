@@ -2,10 +2,12 @@
 
 const { isIP } = require('node:net');
 const { boolean, callable, options: checked, timeoutNs, whole } = require('./arguments.js');
+const { text } = require('./entering.js');
+const { Entry } = require('./entry.js');
 const { attempt, misconfigured, wrongType } = require('./errors.js');
 const { AS_RULES_SAY_NS, Gate, turnstileOf } = require('./gate.js');
 const native = require('./native.js');
-const { headersOf } = require('./refused.js');
+const { Refusal } = require('./refused.js');
 const { whenOver } = require('./response.js');
 
 const OPTIONS = ['attributes', 'trustedHops', 'timeoutMs', 'legacyHeaders'];
@@ -18,17 +20,20 @@ const GONE = new Error('the connection was closed');
 
 /** How requests over HTTP get through a gate: what all middleware has in common. */
 class Door {
-  #gate;
+  #turnstile;
   #attributes;
   #trustedHops;
   #timeoutNs;
+  /** What headers are asked for besides those of the draft, if any: their figures are an entry's. */
   #headers;
 
   constructor(gate, options = {}) {
     if (!(gate instanceof Gate)) throw wrongType('gate', gate, 'a Gate');
     const { attributes, trustedHops = 0, timeoutMs, legacyHeaders = false } = checked(options, OPTIONS);
     if (attributes !== undefined) callable('attributes', attributes);
-    this.#gate = gate;
+    // Whose watched files end with it.
+    this.gate = gate;
+    this.#turnstile = turnstileOf(gate);
     this.#attributes = attributes;
     this.#trustedHops = whole('trustedHops', trustedHops, 0, MOST_HOPS, misconfigured);
     this.#timeoutNs = timeoutMs === undefined ? AS_RULES_SAY_NS : timeoutNs(timeoutMs);
@@ -37,63 +42,78 @@ class Door {
 
   /** Has a visit go on, if it is admitted, be refused, or fail. Returns what it returns, or a promise of it. */
   pass(visit) {
-    let entered;
+    visit.trustedHops = this.#trustedHops;
+    let came;
     try {
-      entered = this.#enter(visit);
+      came = this.#ask(visit);
     } catch (error) {
       return visit.fail(error);
     }
-    if (typeof entered !== 'object') return visit.go(headersOf(entered));
-    if (!(entered instanceof Promise)) return this.#answer(visit, entered);
-    return entered.then(
-      (entered) => this.#answer(visit, entered),
+    if (!(came instanceof Promise)) return this.#answer(visit, came);
+    return came.then(
+      (came) => this.#answer(visit, came),
       (error) => (error === GONE ? undefined : visit.fail(error)),
     );
   }
 
-  #enter(visit) {
-    // The figures of the older headers are an entry's.
-    const passes = this.#headers === undefined;
-    return turnstileOf(this.#gate).enter(this.#request(visit), 1, this.#timeoutNs, visit, asItIs, passes);
+  /** An Entry or a Refusal, or the headers of the response if there would be nothing to release; or a promise of it. */
+  #ask(visit) {
+    const own = this.#attributes === undefined ? undefined : this.#attributesOf(visit);
+    if (this.#headers !== undefined) {
+      return this.#turnstile.enter(own ?? new Asked(visit), 1, this.#timeoutNs, visit, asItIs);
+    }
+    if (own !== undefined) return this.#turnstile.pass(own, text, this.#timeoutNs, visit);
+    return this.#turnstile.pass(visit, attributeOf, this.#timeoutNs, visit);
   }
 
-  #answer(visit, entered) {
-    if (!entered.allowed) return visit.refuse(entered, entered.headers(this.#headers));
+  #answer(visit, came) {
+    if (came instanceof Refusal) return visit.refuse(came, came.headers(this.#headers));
+    if (!(came instanceof Entry)) return visit.go(came);
     // It waited, and nobody waits for it any more.
-    if (visit.response.destroyed) return entered.release();
-    visit.entry = entered;
+    if (visit.response.destroyed) return came.release();
+    visit.entry = came;
     whenOver(visit.request, visit.response, () => visit.leave(wentWell(visit.response)));
-    return visit.go(entered.applies ? entered.headers(this.#headers) : NO_HEADERS);
+    return visit.go(came.applies ? came.headers(this.#headers) : NO_HEADERS);
   }
 
-  #request(visit) {
-    if (this.#attributes === undefined) return new Asked(visit, this.#trustedHops);
-    const { request, asked } = visit;
-    const attributes = { method: request.method, path: visit.path(), client: clientOf(request, this.#trustedHops) };
-    return { ...attributes, ...this.#attributes(asked) };
+  #attributesOf(visit) {
+    const of = (name) => attributeOf(visit, name);
+    return { method: of('method'), path: of('path'), client: of('client'), ...this.#attributes(visit.asked) };
   }
 }
 
-/** The attributes of a request, each looked up when a rule asks for it. */
+/** An attribute that every request has, looked up when a rule asks for it. */
+function attributeOf(visit, name) {
+  switch (name) {
+    case 'method':
+      return visit.request.method;
+    case 'path':
+      return visit.path();
+    case 'client':
+      return clientOf(visit.request, visit.trustedHops);
+    default:
+      return undefined;
+  }
+}
+
+/** The same as attributes of a request. */
 class Asked {
   #visit;
-  #trustedHops;
 
-  constructor(visit, trustedHops) {
+  constructor(visit) {
     this.#visit = visit;
-    this.#trustedHops = trustedHops;
   }
 
   get method() {
-    return this.#visit.request.method;
+    return attributeOf(this.#visit, 'method');
   }
 
   get path() {
-    return this.#visit.path();
+    return attributeOf(this.#visit, 'path');
   }
 
   get client() {
-    return clientOf(this.#visit.request, this.#trustedHops);
+    return attributeOf(this.#visit, 'client');
   }
 }
 
@@ -104,11 +124,12 @@ class Asked {
  * It is as much of an AbortSignal as a wait needs: one for each request would cost more than the gate.
  */
 class Visit {
-  constructor(request, response, asked, url) {
+  constructor(request, response, asked) {
     this.request = request;
     this.response = response;
     this.asked = asked;
-    this.url = url;
+    /** As its door has it. */
+    this.trustedHops = 0;
     /** What it holds until its response is over. */
     this.entry = undefined;
   }
@@ -128,7 +149,7 @@ class Visit {
 
   /** As the framework looks it up. */
   path() {
-    return pathOf(this.url);
+    return pathOf(this.request.url);
   }
 
   addEventListener(_, listener) {

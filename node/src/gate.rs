@@ -7,6 +7,7 @@ use crate::function::{Answer, Call, Fault, Method};
 use crate::handle::Handle;
 use crate::key::KeyBuffer;
 use crate::wait::{Inbox, Told, Waits};
+use napi::bindgen_prelude::Float64Array;
 use napi_derive::napi;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -15,7 +16,9 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 use std::time::Duration;
-use tidegate::gate::{Attributes, Begun, Entering, Entry, GateEvent, Progress, RateLimitHeaders, Refusal};
+use tidegate::gate::{
+    Attributes, Begun, Entering, Entry, GateEvent, Passed, Passing, Progress, RateLimitHeaders, RateLimitItem, Refusal,
+};
 use tidegate::{Gate, ManualClock, NEVER_NS, Status};
 
 /// The rules were changed: the names of the attributes are to be fetched.
@@ -24,11 +27,10 @@ const STALE: f64 = -1.0;
 const REFUSED: f64 = -2.0;
 /// It waits: minus this and so many ms until it is to be polled.
 const WAITS: f64 = -3.0;
-
 /// Attributes that are arguments of their own; more of them are in an array.
 const OWN_ARGUMENTS: usize = 4;
 /// The place of the first of them.
-const FIRST: usize = 6;
+const FIRST: usize = 5;
 
 /// A gate as one environment has it.
 pub struct Keeper {
@@ -38,6 +40,8 @@ pub struct Keeper {
     entries: RefCell<Entries>,
     waits: RefCell<HashMap<u64, Waiting>>,
     refusal: Cell<Option<Box<Refusal>>>,
+    /// Where JavaScript looks for what headers are to say: the place of an item, and its `r` and `t`.
+    left: RefCell<Float64Array>,
     pub(crate) events: Arc<Mutex<VecDeque<GateEvent>>>,
 }
 
@@ -101,6 +105,22 @@ impl Keeper {
         REFUSED
     }
 
+    fn leave(&self, figures: [f64; 3]) {
+        let mut left = self.left.borrow_mut();
+        // SAFETY: it is of the thread that this runs on, and JavaScript doesn't run meanwhile.
+        if let Some(left) = unsafe { left.as_mut() }.first_chunk_mut() {
+            *left = figures;
+        }
+    }
+
+    /// Of one who waits, by its `waits` and `id`.
+    fn wait(&self, call: &Call, entering: Box<Entering>) -> Result<f64, Fault> {
+        let id = call.whole(4)?;
+        let inbox = Arc::clone(&call.handle::<Rc<Waits>>(3)?.inbox);
+        let waker = Waker::from(Arc::new(Bell { inbox, id }));
+        Ok(self.poll(id, Waiting { entering, waker }))
+    }
+
     /// Goes on with a request, which is in no table meanwhile: limiters call wakers.
     fn poll(&self, id: u64, mut waiting: Waiting) -> f64 {
         match waiting.entering.poll(&waiting.waker) {
@@ -132,9 +152,10 @@ impl Keeper {
     }
 }
 
-/// A gate without rules, on the machine's clock or a manual one.
+/// A gate without rules, on the machine's clock or a manual one. What headers are to say it leaves in `left`, which has room for three
+/// numbers.
 #[napi(catch_unwind)]
-pub fn gate(manual: Option<&Handle<ManualClock>>) -> napi::Result<Handle<Keeper>> {
+pub fn gate(manual: Option<&Handle<ManualClock>>, left: Float64Array) -> napi::Result<Handle<Keeper>> {
     let made = match manual {
         Some(manual) => Gate::with_clock([], &**manual),
         None => Gate::new([]),
@@ -142,7 +163,8 @@ pub fn gate(manual: Option<&Handle<ManualClock>>) -> napi::Result<Handle<Keeper>
     let gate = made.map_err(|faults| napi::Error::from_reason(faults.to_string()))?;
     let asked = RefCell::new(gate.attributes());
     let (entries, waits) = (RefCell::default(), RefCell::default());
-    Ok(Handle::new(Keeper { gate, asked, entries, waits, refusal: Cell::default(), events: Arc::default() }))
+    let (refusal, left) = (Cell::default(), left.into());
+    Ok(Handle::new(Keeper { gate, asked, entries, waits, refusal, left, events: Arc::default() }))
 }
 
 /// The names of the attributes whose values are to be given, in this order.
@@ -151,11 +173,21 @@ pub fn gate_names(gate: &Handle<Keeper>) -> Vec<String> {
     gate.names()
 }
 
-/// (gate, cost, timeoutNs, waits, id, passes, value...) -> what the request came to. A negative timeout is none. With more than four
-/// attributes there is an array of values in place of the first.
-///
-/// Who passes would not use the entry but to leave: of one that holds no permits there is none, and what is returned is the text of
-/// [`EntryHeaders`], or undefined. One crossing in place of three.
+#[napi(object, object_from_js = false)]
+pub struct HeaderItem {
+    pub policy: String,
+    pub name: String,
+}
+
+/// What headers say of each quota, whatever is left of it, of the rules that `gateNames` was last asked about.
+#[napi(catch_unwind)]
+pub fn gate_items(gate: &Handle<Keeper>) -> Vec<HeaderItem> {
+    let item = |RateLimitItem { policy, name, .. }| HeaderItem { policy, name };
+    gate.asked.borrow().rate_limit_items().into_iter().map(item).collect()
+}
+
+/// (gate, cost, timeoutNs, waits, id, value...) -> what the request came to. A negative timeout is none. With more than four attributes
+/// there is an array of values in place of the first.
 pub(crate) struct Enter;
 
 impl Method for Enter {
@@ -165,57 +197,101 @@ impl Method for Enter {
 
     fn call(keeper: &Keeper, call: &Call) -> Answer {
         let asked = keeper.asked.borrow();
-        let begun = match asked.names().len() {
-            0 => begin(keeper, &asked, call, &[]),
-            // To make room for each takes time.
-            1 => begin_few::<1>(keeper, &asked, call),
-            2..=OWN_ARGUMENTS => begin_few::<OWN_ARGUMENTS>(keeper, &asked, call),
-            _ => begin_many(keeper, &asked, call),
-        }?;
-        let answer = match begun {
-            None => STALE,
-            Some(Begun::Entered(entry)) if call.boolean(5)? && !entry.holds_permits() => {
-                return headers_of(entry.headers(), call);
-            }
-            Some(Begun::Entered(entry)) => keeper.entered(entry),
-            Some(Begun::Refused(refusal)) => keeper.refused(refusal),
-            Some(Begun::Waits(entering)) => {
-                let id = call.whole(4)?;
-                let inbox = Arc::clone(&call.handle::<Rc<Waits>>(3)?.inbox);
-                let waker = Waker::from(Arc::new(Bell { inbox, id }));
-                keeper.poll(id, Waiting { entering, waker })
-            }
-        };
-        call.return_number(answer)
+        with_values(&asked, call, |values| {
+            let answer = match begin(keeper, &asked, call, values, call.whole(1)?)? {
+                None => STALE,
+                Some(Begun::Entered(entry)) => keeper.entered(entry),
+                Some(Begun::Refused(refusal)) => keeper.refused(refusal),
+                Some(Begun::Waits(entering)) => keeper.wait(call, entering)?,
+            };
+            call.return_number(answer)
+        })
     }
 }
 
-/// With values that are arguments of their own, at most `N`.
-#[inline]
-fn begin_few<const N: usize>(keeper: &Keeper, asked: &Attributes, call: &Call) -> Result<Option<Begun>, Fault> {
-    let count = asked.names().len().min(N);
+/// (gate, 1, timeoutNs, waits, id, value...) -> what the request of cost 1 came to of who would not use an entry but to leave: if it
+/// would hold no permits there is none. Then what is returned is true, and in the gate's `left` are the place of an item of `gateItems`
+/// and what `r` and `t` say; or, of several rules, the text of [`EntryHeaders`]; or undefined if there is nothing to be said.
+pub(crate) struct Pass;
+
+impl Method for Pass {
+    type On = Keeper;
+    const NAME: &'static CStr = c"gatePass";
+    const ARGUMENTS: usize = FIRST + OWN_ARGUMENTS;
+
+    fn call(keeper: &Keeper, call: &Call) -> Answer {
+        let asked = keeper.asked.borrow();
+        with_values(&asked, call, |values| match keeper.gate.pass(&asked, values, || timeout(call).ok().flatten()) {
+            Passing::Passed(Passed { item, remaining, reset_after_s, .. }) => {
+                keeper.leave([item as f64, remaining as f64, reset_after_s as f64]);
+                call.return_boolean(true)
+            }
+            Passing::Unmatched => Call::return_undefined(),
+            Passing::Refused(refusal) => call.return_number(keeper.refused(refusal)),
+            Passing::Stale => call.return_number(STALE),
+            Passing::Unasked => pass_by_entry(keeper, &asked, call, values),
+        })
+    }
+}
+
+#[inline(never)]
+fn pass_by_entry(keeper: &Keeper, asked: &Attributes, call: &Call, values: &[Option<&[u8]>]) -> Answer {
+    let answer = match begin(keeper, asked, call, values, 1)? {
+        None => STALE,
+        Some(Begun::Entered(entry)) if !entry.holds_permits() => return headers_of(entry.headers(), call),
+        Some(Begun::Entered(entry)) => keeper.entered(entry),
+        Some(Begun::Refused(refusal)) => keeper.refused(refusal),
+        Some(Begun::Waits(entering)) => keeper.wait(call, entering)?,
+    };
+    call.return_number(answer)
+}
+
+/// Calls `ask` with the values of the attributes.
+#[inline(always)]
+fn with_values(asked: &Attributes, call: &Call, ask: impl FnOnce(&[Option<&[u8]>]) -> Answer) -> Answer {
+    match asked.names().len() {
+        0 => ask(&[]),
+        // To make room for each takes time.
+        1 => with_few::<1>(1, call, ask),
+        count @ 2..=OWN_ARGUMENTS => with_few::<OWN_ARGUMENTS>(count, call, ask),
+        count => with_many(count, call, ask),
+    }
+}
+
+/// Of arguments of their own, at most `N`.
+#[inline(always)]
+fn with_few<const N: usize>(count: usize, call: &Call, ask: impl FnOnce(&[Option<&[u8]>]) -> Answer) -> Answer {
     let mut buffers: [KeyBuffer; N] = std::array::from_fn(|_| KeyBuffer::new());
     let mut values = [None; N];
     for (index, (buffer, value)) in buffers.iter_mut().zip(&mut values).enumerate().take(count) {
         *value = call.bytes_or_none(call.argument(FIRST + index), buffer)?;
     }
-    begin(keeper, asked, call, &values[..count])
+    ask(&values[..count])
 }
 
-fn begin_many(keeper: &Keeper, asked: &Attributes, call: &Call) -> Result<Option<Begun>, Fault> {
-    let mut buffers: Vec<KeyBuffer> = asked.names().iter().map(|_| KeyBuffer::new()).collect();
-    let mut values = Vec::with_capacity(buffers.len());
+#[inline(never)]
+fn with_many(count: usize, call: &Call, ask: impl FnOnce(&[Option<&[u8]>]) -> Answer) -> Answer {
+    let mut buffers: Vec<KeyBuffer> = (0..count).map(|_| KeyBuffer::new()).collect();
+    let mut values = Vec::with_capacity(count);
     for (index, buffer) in buffers.iter_mut().enumerate() {
         values.push(call.bytes_or_none(call.element(FIRST, index as u32)?, buffer)?);
     }
-    begin(keeper, asked, call, &values)
+    ask(&values)
 }
 
-#[inline]
-fn begin(keeper: &Keeper, asked: &Attributes, call: &Call, values: &[Option<&[u8]>]) -> Result<Option<Begun>, Fault> {
+fn begin(
+    keeper: &Keeper,
+    asked: &Attributes,
+    call: &Call,
+    values: &[Option<&[u8]>],
+    cost: u64,
+) -> Result<Option<Begun>, Fault> {
+    keeper.gate.begin_by_place(asked, values, cost, timeout(call)?).map_err(|_| Fault::Argument)
+}
+
+fn timeout(call: &Call) -> Result<Option<Duration>, Fault> {
     let timeout_ns = call.number(2)?;
-    let timeout = (timeout_ns >= 0.0).then(|| Duration::from_nanos(timeout_ns as u64));
-    keeper.gate.begin_by_place(asked, values, call.whole(1)?, timeout).map_err(|_| Fault::Argument)
+    Ok((timeout_ns >= 0.0).then(|| Duration::from_nanos(timeout_ns as u64)))
 }
 
 /// (gate, id) -> what the request came to that waits

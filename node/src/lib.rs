@@ -50,6 +50,7 @@ pub fn export_functions(env: Env, exports: Object) -> napi::Result<()> {
     export::<keyed_concurrency_limiter::Acquire>(&env, &exports)?;
     export::<keyed_concurrency_limiter::Release>(&env, &exports)?;
     export::<gate::Enter>(&env, &exports)?;
+    export::<gate::Pass>(&env, &exports)?;
     export::<gate::Poll>(&env, &exports)?;
     export::<gate::Cancel>(&env, &exports)?;
     export::<gate::Release>(&env, &exports)?;

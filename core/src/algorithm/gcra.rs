@@ -122,7 +122,10 @@ impl Gcra {
 
     /// The least time from `now` until the clock shows `ticks`, also when the origin moves meanwhile.
     fn ns_until(&self, ticks: u64, now: u64) -> u64 {
-        let (segments, ticks) = (ticks / self.segment_ticks(), ticks % self.segment_ticks());
+        let segment_ticks = self.segment_ticks();
+        // Nearly always within the first, which needs no division.
+        let (segments, ticks) =
+            if ticks < segment_ticks { (0, ticks) } else { (ticks / segment_ticks, ticks % segment_ticks) };
         let at = narrow((u128::from(ticks) << SHIFT).div_ceil(u128::from(self.multiplier)));
         let at = segments.saturating_mul(self.segment_ns).saturating_add(at);
         at.saturating_sub(now.saturating_sub(self.origin_ns))

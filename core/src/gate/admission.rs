@@ -174,7 +174,7 @@ pub(super) fn phases<'f>(set: &RuleSet, found: &'f mut Found) -> (&'f [u32], &'f
 impl Placed {
     /// Written only when it changes, so that the line stays where it is read.
     #[inline]
-    fn note_refused(&self, refused: bool) {
+    pub(super) fn note_refused(&self, refused: bool) {
         // Relaxed: a hint.
         if self.refused_last.load(Relaxed) != refused {
             self.refused_last.store(refused, Relaxed);

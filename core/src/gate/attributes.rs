@@ -6,12 +6,13 @@ use crate::Error;
 use crate::rate::check_cost;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The attributes that the rules of a gate ask for, as they were at one time.
 #[derive(Clone)]
 pub struct Attributes {
-    set: Arc<RuleSet>,
+    pub(super) set: Arc<RuleSet>,
 }
 
 impl Attributes {
@@ -27,6 +28,13 @@ impl Gate {
     #[must_use]
     pub fn attributes(&self) -> Attributes {
         Attributes { set: self.shared.set.load_full() }
+    }
+
+    /// Whether the rules are still those. (No other set can be where this one is, which is kept alive.)
+    #[inline]
+    pub(super) fn is_current(&self, attributes: &Attributes) -> bool {
+        // Acquire: if they aren't, who then asks for the attributes gets those of the rules that took their place, or later ones.
+        std::ptr::eq(Arc::as_ptr(&attributes.set), self.shared.current.load(Ordering::Acquire))
     }
 
     /// [`begin`](Self::begin) of a request with these values, one for each of `attributes` (`None`, as is what is left out at the end,
@@ -45,7 +53,7 @@ impl Gate {
     ) -> Result<Option<Begun>, Error> {
         check_cost("cost", cost)?;
         let set = &attributes.set;
-        if !Arc::ptr_eq(set, &self.shared.set.load()) {
+        if !self.is_current(attributes) {
             return Ok(None);
         }
         let mut values = smallvec::SmallVec::<[Option<&[u8]>; 8]>::from_slice(values);

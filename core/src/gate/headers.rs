@@ -3,7 +3,9 @@
 //! Source: draft-ietf-httpapi-ratelimit-headers (structured fields), RFC 9457 (problem details).
 
 use super::entry::{Entry, Figures};
+use super::passing::RateLimitItem;
 use super::refusal::Refusal;
+use super::rule_set::Placed;
 use crate::NEVER_NS;
 use crate::quota::{Algorithm, Quota};
 use serde_json::json;
@@ -30,10 +32,41 @@ impl Entry {
     #[must_use]
     pub fn headers(&self) -> RateLimitHeaders {
         let mut headers = RateLimitHeaders::default();
-        for (placed, Figures { rule, quotas, quota_index, remaining, reset_after_ns }) in self.placed_figures() {
-            headers.add(&placed.policy, rule, quotas, quota_index, remaining, Some(reset_after_ns));
+        for (placed, figures) in self.placed_figures() {
+            let (remaining, reset_after_s) = figures.told();
+            headers.add(&placed.policy, figures.rule, figures.told_index(), remaining, Some(reset_after_s));
         }
         headers
+    }
+}
+
+impl Figures<'_> {
+    /// The named quota's number in the headers' items, unless it is the only one.
+    fn told_index(&self) -> Option<usize> {
+        (self.quotas.len() > 1).then_some(self.quota_index)
+    }
+
+    /// What is left, and after how many seconds nothing of it counts any more.
+    pub(super) fn told(&self) -> (u64, u64) {
+        let quota = &self.quotas[self.quota_index];
+        let reset_ns = match self.quotas {
+            [_] => self.reset_after_ns,
+            // The one that is named may be full long before all are.
+            _ => self.reset_after_ns.min(full_after_ns(quota, self.remaining)),
+        };
+        // No more than `q`: a client that asks for `r` of `q` isn't told of more than all. Of a burst there is nothing in the draft.
+        (self.remaining.min(quota.limit()), reset_ns.div_ceil(SECOND_NS))
+    }
+}
+
+impl Placed {
+    /// An item for each quota.
+    pub(super) fn rate_limit_items(&self) -> impl Iterator<Item = RateLimitItem> {
+        (0..self.quotas.len()).map(|quota_index| {
+            let mut name = String::new();
+            begin_item(&mut name, &self.rule.name, (self.quotas.len() > 1).then_some(quota_index));
+            RateLimitItem { policy: self.policy.clone(), name }
+        })
     }
 }
 
@@ -45,7 +78,11 @@ impl Refusal {
         let known_ns = self.retry_after_ns.filter(|ns| *ns != NEVER_NS);
         if self.quota.is_some() {
             let policy = policy(&self.rule, &self.quotas);
-            headers.add(&policy, &self.rule, &self.quotas, self.quota_index, self.remaining, known_ns);
+            let Self { rule, quotas, quota_index, remaining, .. } = self;
+            let reset_after_ns = known_ns.unwrap_or(0);
+            let figures = Figures { rule, quotas, quota_index: *quota_index, remaining: *remaining, reset_after_ns };
+            let (remaining, reset_after_s) = figures.told();
+            headers.add(&policy, rule, figures.told_index(), remaining, known_ns.map(|_| reset_after_s));
         }
         headers.retry_after_s = known_ns.map(|ns| ns.div_ceil(SECOND_NS).max(1));
         headers
@@ -79,20 +116,17 @@ impl Refusal {
 }
 
 impl RateLimitHeaders {
-    fn add(&mut self, policy: &str, rule: &str, quotas: &[Quota], named: usize, remaining: u64, reset_ns: Option<u64>) {
+    fn add(&mut self, policy: &str, rule: &str, index: Option<usize>, remaining: u64, reset_after_s: Option<u64>) {
         if self.policy.is_empty() {
             self.policy = String::from(policy);
         } else {
             self.policy.push_str(SEPARATOR);
             self.policy.push_str(policy);
         }
-        begin_item(&mut self.limit, rule, (quotas.len() > 1).then_some(named));
-        // No more than `q`: a client that asks for `r` of `q` isn't told of more than all. Of a burst there is nothing in the draft.
-        push(&mut self.limit, ";r=", remaining.min(quotas[named].limit()));
-        if let Some(reset_ns) = reset_ns {
-            // Of several quotas, the one that is named may be full long before all are.
-            let reset_ns = reset_ns.min(full_after_ns(&quotas[named], remaining));
-            push(&mut self.limit, ";t=", reset_ns.div_ceil(SECOND_NS));
+        begin_item(&mut self.limit, rule, index);
+        push(&mut self.limit, ";r=", remaining);
+        if let Some(seconds) = reset_after_s {
+            push(&mut self.limit, ";t=", seconds);
         }
     }
 }

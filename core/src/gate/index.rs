@@ -94,9 +94,16 @@ impl Index {
     }
 
     /// The rules of which all conditions hold, ascending, in place of what was in `found`. An attribute that isn't there is None.
+    #[inline]
     pub(super) fn matching(&self, values: &Values<'_>, found: &mut SmallVec<[u32; 8]>) {
         found.clear();
         found.extend_from_slice(&self.always);
+        if !self.shelves.is_empty() {
+            self.matching_on_shelves(values, found);
+        }
+    }
+
+    fn matching_on_shelves(&self, values: &Values<'_>, found: &mut SmallVec<[u32; 8]>) {
         for (attribute, shelf) in &self.shelves {
             let Some(Some(value)) = values.get(*attribute) else { continue };
             for (place, is_whole) in shelf.literals.prefixes_of(value) {

@@ -38,6 +38,7 @@ mod fault;
 mod headers;
 mod index;
 mod limiter;
+mod passing;
 mod pattern;
 mod refusal;
 mod reload;
@@ -62,6 +63,7 @@ pub use events::{Events, GateEvent};
 pub use explain::{ConditionTrace, Explanation, RuleTrace};
 pub use fault::{Fault, Faults};
 pub use headers::RateLimitHeaders;
+pub use passing::{Passed, Passing, RateLimitItem};
 pub use refusal::{EnterError, Refusal};
 pub use reload::Reloaded;
 pub use rule::{Mode, Pattern, Rule, Rules};
@@ -72,6 +74,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 pub use text::Format;
 
@@ -87,6 +90,8 @@ pub struct Gate {
 struct Shared {
     clock: Clock,
     set: ArcSwap<RuleSet>,
+    /// Where the rules in use are, for those who keep a set and ask only whether it is still that.
+    current: AtomicPtr<RuleSet>,
     /// Held while rules are changed.
     changing: Lock<()>,
     teller: ArcSwapOption<Teller>,
@@ -145,9 +150,10 @@ impl Gate {
     }
 
     fn empty(clock: Clock) -> Self {
-        let set = RuleSet::new(false, Vec::new(), Arc::new(Counters::new()));
-        let shared =
-            Shared { clock, set: ArcSwap::from_pointee(set), changing: Lock::new(()), teller: ArcSwapOption::empty() };
+        let set = Arc::new(RuleSet::new(false, Vec::new(), Arc::new(Counters::new())));
+        let current = AtomicPtr::new(Arc::as_ptr(&set).cast_mut());
+        let (changing, teller) = (Lock::new(()), ArcSwapOption::empty());
+        let shared = Shared { clock, set: ArcSwap::from(set), current, changing, teller };
         Self { shared: Arc::new(shared) }
     }
 
@@ -333,7 +339,11 @@ impl Gate {
             let _changing = self.shared.changing.lock();
             let old = self.shared.set.load_full();
             reload::rule_set(rules, faults, locate, &self.shared.clock, &old).map(|(set, reloaded)| {
-                self.shared.set.store(Arc::new(set));
+                let set = Arc::new(set);
+                let current = Arc::as_ptr(&set).cast_mut();
+                self.shared.set.store(set);
+                // Release: who finds another address here finds another set above.
+                self.shared.current.store(current, Ordering::Release);
                 reloaded
             })
         };

@@ -42,6 +42,8 @@ pub(super) struct Placed {
     pub(super) quotas: Vec<Quota>,
     /// The quotas in `RateLimit-Policy`.
     pub(super) policy: String,
+    /// How many items of `RateLimit` the rules before have.
+    pub(super) first_item: usize,
     pub(super) overrides: Vec<(String, Vec<Quota>)>,
     pub(super) patience: Patience,
     pub(super) cost: u64,
@@ -76,6 +78,7 @@ impl RuleSet {
         let mut attributes = Vec::new();
         let mut numbers = HashMap::new();
         let mut conditions = Vec::new();
+        let mut items = 0;
         let mut number = |name: &String| {
             *numbers.entry(name.clone()).or_insert_with(|| {
                 attributes.push(name.clone());
@@ -87,7 +90,10 @@ impl RuleSet {
             let key = rule.key.iter().map(&mut number).collect();
             let names = own.iter().map(|(name, _)| name.clone()).collect();
             conditions.push(own.into_iter().map(|(name, matcher)| (number(&name), matcher)).collect());
+            let first_item = items;
+            items += quotas.len();
             Placed {
+                first_item,
                 cost: rule.cost.unwrap_or(1),
                 policy: headers::policy(&rule.name, &quotas),
                 rule,

@@ -8,9 +8,9 @@ use crate::decision::{Decision, Grant};
 use std::sync::atomic::AtomicBool;
 
 /// What several quotas say together, as far as they were asked.
-pub(super) struct Joint {
-    pub(super) quota: u32,
-    pub(super) named: Judgement,
+pub(crate) struct Joint {
+    pub(crate) quota: u32,
+    pub(crate) named: Judgement,
 }
 
 impl From<Judgement> for Joint {

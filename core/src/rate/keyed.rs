@@ -1,5 +1,7 @@
 //! Rate limiters with a budget for each key.
 
+#[cfg(feature = "gate")]
+use super::Joint;
 use super::denied_keys::DeniedKey;
 use super::keyed_options::KeyedRateOptions;
 use super::keyed_shared::KeyedShared;
@@ -184,11 +186,21 @@ impl KeyedRateLimiter {
         Ok(self.decision(key.as_ref(), cost, false))
     }
 
+    /// [`decide_n`](Self::decide_n) of a cost that was checked, without a grant.
+    #[cfg(feature = "gate")]
+    #[inline]
+    pub(crate) fn charge(&self, key: &[u8], cost: u64) -> Joint {
+        let hash = self.shared.hash(key);
+        let joint = self.shared.charge(hash, cost);
+        self.shared.count(joint.named.status, hash, key);
+        joint
+    }
+
     fn decision(&self, key: &[u8], cost: u64, spend: bool) -> Decision {
         let hash = self.shared.hash(key);
         // Before the charge: what voids it in between leaves an older count here, and the refund then does nothing.
         let reset_count = self.shared.states.stripes.void_count(hash);
-        let joint = self.shared.decide(hash, cost, spend);
+        let joint = if spend { self.shared.charge(hash, cost) } else { self.shared.decide(hash, cost, false) };
         if spend {
             self.shared.count(joint.named.status, hash, key);
         }

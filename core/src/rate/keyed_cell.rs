@@ -155,23 +155,40 @@ impl<A: Slotted> KeyedCell<A> {
     /// The hot path: one attempt without a loop, on what a glimpse shows.
     #[inline(always)]
     pub(crate) fn try_charge(&self, hash: KeyHash, now: u64, clock: &Clock, cost: u64) -> Result<Status, Detour> {
-        pause(Pause::ClockRead);
-        // The settings don't wait for the slot: nearly always it has the generation in which keys enter. Acquire: its settings were
-        // written before.
-        let generation = self.generation.load(Ordering::Acquire) as u8;
-        let settings = self.settings(generation);
-        let found = self.table.glimpse(hash, A::TAG_BITS).ok_or(Detour::Absent)?;
-        // Also if somebody waits.
-        if A::flags_and_generation(found.1) != generation {
-            return self.try_charge_again(hash, clock, cost);
-        }
-        match self.attempt(found, settings, now, cost, true) {
+        match self.attempt_at_once(hash, now, cost) {
             Some(Ok(step)) if step.status == Status::Allowed || !step.was_overtaken(now, cost, clock) => {
                 Ok(step.status)
             }
             Some(Err(detour)) => Err(detour),
             _ => self.try_charge_again(hash, clock, cost),
         }
+    }
+
+    /// [`charge`](Self::charge) by that path, if it admits: else nothing is charged.
+    pub(crate) fn charge_at_once(&self, hash: KeyHash, now: u64, cost: u64) -> Option<Judgement> {
+        match self.attempt_at_once(hash, now, cost) {
+            Some(Ok(step)) if step.status == Status::Allowed => {
+                pause(Pause::Charged);
+                Some(step.judged(now, cost))
+            }
+            _ => None,
+        }
+    }
+
+    /// `None` if it must be made again.
+    #[inline(always)]
+    fn attempt_at_once(&self, hash: KeyHash, now: u64, cost: u64) -> Option<Result<Step<A>, Detour>> {
+        pause(Pause::ClockRead);
+        // The settings don't wait for the slot: nearly always it has the generation in which keys enter. Acquire: its settings were
+        // written before.
+        let generation = self.generation.load(Ordering::Acquire) as u8;
+        let settings = self.settings(generation);
+        let Some(found) = self.table.glimpse(hash, A::TAG_BITS) else { return Some(Err(Detour::Absent)) };
+        // Also if somebody waits.
+        if A::flags_and_generation(found.1) != generation {
+            return None;
+        }
+        self.attempt(found, settings, now, cost, true)
     }
 
     #[cold]

@@ -91,6 +91,15 @@ impl KeyedShared {
         }
     }
 
+    /// Takes if it can, by the short way where there is one.
+    #[inline]
+    pub(super) fn charge(&self, hash: KeyHash, cost: u64) -> Joint {
+        match self.states.charge_at_once(hash, cost) {
+            Some(judged) => judged.into(),
+            None => self.decide(hash, cost, true),
+        }
+    }
+
     pub(super) fn decide(&self, hash: KeyHash, cost: u64, spend: bool) -> Joint {
         let mut joint = self.states.decide_as_comer(hash, self.states.clock.now_ns(), cost, spend);
         if joint.named.behind_waiters && joint.named.status == Status::Denied {

@@ -75,6 +75,11 @@ impl KeyedState {
         each!(self, cell => cell.try_charge(hash, now, clock, cost))
     }
 
+    #[inline]
+    pub(crate) fn charge_at_once(&self, hash: KeyHash, now: u64, cost: u64) -> Option<Judgement> {
+        each!(self, cell => cell.charge_at_once(hash, now, cost))
+    }
+
     pub(crate) fn charge(&self, hash: KeyHash, now: u64, cost: u64, by: By) -> Result<(Judgement, Undo), Detour> {
         each!(self, cell => cell.charge(hash, now, cost, by))
     }

@@ -61,6 +61,14 @@ impl KeyedStates {
         charged.unwrap_or_else(|_| self.try_charge_elsewhere(hash, now, cost))
     }
 
+    /// The same with figures, and only if it admits a key that is there and not waited for: else nothing is charged.
+    #[inline]
+    pub(super) fn charge_at_once(&self, hash: KeyHash, cost: u64) -> Option<Judgement> {
+        let [state] = &*self.states else { return None };
+        state.table().fetch_first(hash);
+        state.charge_at_once(hash, self.clock.now_ns(), cost)
+    }
+
     /// Has what a key may be in fetched, without waiting for it.
     #[inline]
     pub(super) fn fetch(&self, hash: KeyHash) {

@@ -139,6 +139,12 @@ impl RateLimiter {
         Ok(self.shared.decision(cost, true))
     }
 
+    /// [`decide_n`](Self::decide_n) of a cost that was checked, without a grant.
+    #[cfg(feature = "gate")]
+    pub(crate) fn charge(&self, cost: u64) -> Joint {
+        self.shared.charge(cost)
+    }
+
     /// What [`decide`](Self::decide) would answer now, spending nothing; `remaining` is what is unspent.
     pub fn peek(&self) -> Decision {
         self.shared.decision(1, false)

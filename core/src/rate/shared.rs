@@ -123,14 +123,20 @@ impl Shared {
     pub(super) fn decision(&self, cost: u64, spend: bool) -> Decision {
         // Before the charge: a reset in between leaves an older count here, and the refund then does nothing.
         let reset_count = self.reset_count.load(Ordering::Acquire);
-        let mut joint = self.ask(cost, spend);
-        if joint.named.behind_waiters {
-            joint = self.behind_waiters(cost, spend);
-        }
-        if spend {
-            self.count(joint.named.status);
-        }
+        let joint = if spend { self.charge(cost) } else { self.decide(cost, false) };
         joint.decision(spend, Grant { limiter_id: self.id, cost, granted_at_ns: 0, reset_count, key_hash: 0 })
+    }
+
+    /// Takes if it can, and counts.
+    pub(super) fn charge(&self, cost: u64) -> Joint {
+        let joint = self.decide(cost, true);
+        self.count(joint.named.status);
+        joint
+    }
+
+    fn decide(&self, cost: u64, spend: bool) -> Joint {
+        let joint = self.ask(cost, spend);
+        if joint.named.behind_waiters { self.behind_waiters(cost, spend) } else { joint }
     }
 
     #[cold]
