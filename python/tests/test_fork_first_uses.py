@@ -16,7 +16,8 @@ FIRST_USES = {
     "statistics": "limiter.stats",
     "a gate's statistics": "gate.stats",
     "a gate's rules": "partial(gate.explain, path='/')",
-    "a request over ASGI": "partial(door.ask, {'type': 'http', 'path': '/', 'method': 'GET'})",
+    "a request over ASGI": "partial(door.ask, scope)",
+    "a request over ASGI by other rules": "partial(stale_door.ask, scope)",
 }
 
 
@@ -27,8 +28,15 @@ import collections, datetime, os, sys, threading, time
 from functools import partial
 import tidegate
 from tidegate import _waiting
+{"from tidegate import asgi" if "door" in use else ""}
 limiter, gate = tidegate.ConcurrencyLimiter(1), tidegate.Gate([])
-door = gate._asgi_door(_waiting.Turn, None, False)
+scope = {{'type': 'http', 'path': '/', 'method': 'GET', 'client': ('::1', 1)}}
+matches = {{"path": {{"exact": "/"}}, "method": {{"exact": "GET"}}}}
+rules = [{{"name": "one", "match": matches, "key": "client", "quota": "9/h"}}]
+web_gate = tidegate.Gate(rules)
+stale_door = web_gate._asgi_door(_waiting.Turn, None, False)
+web_gate.reload(rules)
+door = web_gate._asgi_door(_waiting.Turn, None, False)
 use = partial({use})
 threading.excepthook = lambda told: None
 

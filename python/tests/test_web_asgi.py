@@ -13,7 +13,8 @@ from starlette.background import BackgroundTask
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
-from tidegate import Gate
+from tidegate import Gate, ManualClock, Refusal
+from tidegate._waiting import Turn
 from tidegate.asgi import GateMiddleware
 from waiters import Waiter, until
 from web import get, opened, served_by_uvicorn
@@ -324,3 +325,139 @@ def test_the_lifespan_passes(gate):
         assert seen == ["up"]
     assert seen == ["up", "down"]
     assert gate.stats().unmatched == 0
+
+
+SCOPE = {"type": "http", "path": "/search", "method": "GET", "client": ("203.0.113.7", 80), "headers": []}
+ON_SEARCH = {"match": {"path": {"prefix": "/search"}}}
+POLICY, LIMIT = b"ratelimit-policy", b"ratelimit"
+
+
+def opened_door(gate, timeout=None, legacy_headers=False):
+    """What the middleware asks about requests of whom it knows no more than their scope."""
+    return gate._asgi_door(Turn, timeout, legacy_headers)
+
+
+def counts(gate):
+    stats = gate.stats()
+    rules = {name: (rule.admitted, rule.refused) for name, rule in stats.rules.items()}
+    return stats.admitted, stats.refused, stats.unmatched, rules
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [],
+        [{"name": "other", "match": {"path": {"exact": "/other"}}, "quota": "1/h"}],
+        [{"name": "path", **ON_SEARCH, "quota": "3/min"}],
+        [{"name": "method", "match": {"method": {"exact": "GET"}}, "cost": 2, "quota": "5/min"}],
+        [{"name": "client", "key": "client", "quota": "2/h sliding_window"}],
+        [{"name": "log", "quota": "2/h sliding_log"}],
+        [{"name": "all", "match": ON_SEARCH["match"] | {"method": {"exact": "GET"}}, "key": "client", "quota": "2/h"}],
+        [{"name": "parts", "key": ["method", "client", "path"], "quota": "2/h"}],
+        [{"name": "nobody", "key": "tenant", "match": {"tenant": {"prefix": "a"}}, "quota": "1/h"}],
+        [{"name": "absent", "key": ["tenant", "client", "x", "path", "y"], "quota": "3/h"}],
+        [{"name": "two", "quota": ["9/min", "4/h"]}],
+        [{"name": "one", "quota": "3/h"}, {"name": "another", "key": "client", "quota": "2/h"}],
+        [{"name": "shadow", "mode": "shadow", "quota": "1/h"}, {"name": "one", "quota": "3/h"}],
+        [{"name": "off", "mode": "off", "quota": "1/h"}, {"name": "one", "quota": "3/h"}],
+        [{"name": "most", "quota": "9000000000000000/h fixed_window"}],
+        [{"name": "none", "quota": "0/s"}],
+    ],
+    ids=lambda rules: " ".join(rule["name"] for rule in rules) or "no rules",
+)
+@pytest.mark.parametrize("legacy_headers", [False, True])
+def test_a_request_by_its_scope_comes_to_what_one_by_its_attributes_comes_to(rules, legacy_headers):
+    clock = ManualClock()
+    by_scope, by_attributes = Gate(rules, clock=clock), Gate(rules, clock=clock)
+    door = opened_door(by_scope, 7, legacy_headers)
+    for path in ("/search", "/search/cats", "/search", "/none", "/search"):
+        clock.advance(1.234)
+        attributes = {"path": path, "method": "GET", "client": "203.0.113.7"}
+        told, entered = door.ask(SCOPE | {"path": path}), by_attributes._begin(Turn, attributes, 1, 7)
+        if isinstance(entered, Refusal):
+            assert isinstance(told, Refusal)
+            assert (str(told), told.timeout, told.headers()) == (str(entered), 7.0, entered.headers())
+        else:
+            headers = entered._raw_headers(legacy_headers)
+            assert (told, type(told)) == (headers, list)
+            entered.release()
+    assert counts(by_scope) == counts(by_attributes)
+
+
+def test_a_response_tells_the_quota_that_has_least():
+    clock = ManualClock()
+    door = opened_door(Gate([{"name": "two", "quota": ["2/s", "3/h"]}], clock=clock))
+    policy = (POLICY, b'"two/1";q=2;w=1, "two/2";q=3;w=3600')
+    assert door.ask(SCOPE) == [policy, (LIMIT, b'"two/1";r=1;t=1')]
+    clock.advance(1)
+    assert door.ask(SCOPE) == [policy, (LIMIT, b'"two/1";r=1;t=1')]
+    clock.advance(1)
+    assert door.ask(SCOPE) == [policy, (LIMIT, b'"two/2";r=0;t=3598')]
+
+
+def test_changed_rules_are_told_and_asked_from_the_next_request_on():
+    gate = Gate([{"name": "before", **ON_SEARCH, "quota": "9/h"}])
+    door = opened_door(gate)
+    assert door.ask(SCOPE) == [(POLICY, b'"before";q=9;w=3600'), (LIMIT, b'"before";r=8;t=400')]
+    gate.reload([{"name": "before", **ON_SEARCH, "quota": "4/h"}])
+    [policy, _] = door.ask(SCOPE)
+    assert policy == (POLICY, b'"before";q=4;w=3600')
+    gate.reload([{"name": "other", "quota": "9/h"}, {"name": "after", "key": "client", "quota": "5/h"}])
+    [policy, limit] = door.ask(SCOPE)
+    assert policy == (POLICY, b'"other";q=9;w=3600, "after";q=5;w=3600')
+    assert limit == (LIMIT, b'"other";r=8;t=400, "after";r=4;t=720')
+    gate.reload([{"name": "after", "key": "method", "quota": "5/h"}])
+    # Of another key: a budget of its own.
+    assert door.ask(SCOPE)[1] == (LIMIT, b'"after";r=4;t=720')
+    assert door.ask(SCOPE | {"method": "PUT"})[1] == (LIMIT, b'"after";r=4;t=720')
+    gate.reload([{"name": "permits", "concurrency": 1}])
+    with door.ask(SCOPE):
+        assert isinstance(door.ask(SCOPE), Refusal)
+    gate.reload([])
+    assert door.ask(SCOPE) == []
+
+
+def test_rules_may_change_while_a_scope_is_read():
+    gate = Gate([{"name": "before", "key": "client", "quota": "9/h"}])
+    door = opened_door(gate)
+
+    class Scope(dict):
+        def __getitem__(self, name):
+            if "before" in gate.stats().rules:
+                gate.reload([{"name": "after", **ON_SEARCH, "quota": "9/h"}])
+                assert door.ask(SCOPE)[1] == (LIMIT, b'"after";r=8;t=400')
+            return super().__getitem__(name)
+
+    assert door.ask(Scope(SCOPE))[1] == (LIMIT, b'"after";r=7;t=800')
+    assert gate.stats().admitted == 2
+
+
+def test_only_what_rules_ask_for_is_read_of_a_scope():
+    gate = Gate([{"name": "path", **ON_SEARCH, "quota": "9/h"}])
+    door = opened_door(gate)
+    assert door.ask({"path": "/search"})[1] == (LIMIT, b'"path";r=8;t=400')
+    with pytest.raises(KeyError, match="path"):
+        door.ask({"method": "GET"})
+    with pytest.raises(TypeError, match="path: got 7"):
+        door.ask({"path": 7})
+    gate.reload([{"name": "method", "match": {"method": {"exact": "GET"}}, "quota": "9/h"}])
+    assert door.ask(SCOPE | {"method": "PUT"}) == []
+    assert door.ask({"method": "GET", "path": 7})[1] == (LIMIT, b'"method";r=8;t=400')
+    with pytest.raises(KeyError, match="method"):
+        door.ask({"path": "/search"})
+    gate.reload([{"name": "client", "key": "client", "quota": "9/h"}])
+    assert door.ask(SCOPE)[1] == (LIMIT, b'"client";r=8;t=400')
+    assert door.ask({})[1] == (LIMIT, b'"client";r=8;t=400')
+    gate.reload([])
+    assert door.ask({}) == door.ask({"path": 7}) == []
+
+
+def test_a_rule_of_permits_beside_one_of_quotas_is_held():
+    gate = Gate([RULES[0] | {"match": ON_SEARCH["match"]}, {"name": "all", "quota": "9/h"}])
+    door = opened_door(gate)
+    with door.ask(SCOPE) as entry:
+        assert entry.rules == ("all", "limit")
+        assert gate.stats().rules["limit"].in_flight == 1
+        assert entry._raw_headers(False) == [(POLICY, b'"all";q=9;w=3600'), (LIMIT, b'"all";r=8;t=400')]
+    assert door.ask(SCOPE | {"path": "/"})[1] == (LIMIT, b'"all";r=7;t=800')
+    assert gate.stats().released_ok == 1

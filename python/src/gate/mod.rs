@@ -198,7 +198,7 @@ impl Gate {
         legacy_headers: bool,
     ) -> PyResult<AsgiDoor> {
         let timeout = timeout.timeout_or(None)?.map(Duration::from_nanos);
-        Ok(AsgiDoor::new(slf.clone().unbind(), make_turn.clone().unbind(), timeout, legacy_headers))
+        AsgiDoor::new(slf, make_turn, timeout, legacy_headers)
     }
 
     /// Makes a decorator: the function's body runs once the request was admitted, and what that took is held until it ends; an
