@@ -461,3 +461,19 @@ def test_a_rule_of_permits_beside_one_of_quotas_is_held():
         assert entry._raw_headers(False) == [(POLICY, b'"all";q=9;w=3600'), (LIMIT, b'"all";r=8;t=400')]
     assert door.ask(SCOPE | {"path": "/"})[1] == (LIMIT, b'"all";r=7;t=800')
     assert gate.stats().released_ok == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"attributes": lambda _: {}}, {"trusted_hops": 1}])
+def test_who_holds_no_permits_sends_as_the_server_would(options):
+    awaited = asyncio.sleep(0)
+    seen = []
+
+    async def app(scope, receive, send):
+        seen.append(send({"type": "http.response.start", "status": 200}) is awaited)
+        seen.append(send({"type": "http.response.body", "body": b""}) is awaited)
+
+    gate = Gate([{"name": "all", "quota": "1/h"}])
+    asyncio.run(GateMiddleware(app, gate, **options)(SCOPE, None, lambda message: awaited))
+    awaited.close()
+    assert seen == [True, True]
+    assert gate.stats().admitted == 1

@@ -980,6 +980,9 @@ class Entry:
     def _raw_headers(self, legacy: bool) -> list[tuple[bytes, bytes]]:
         """Likewise, as ASGI has them."""
 
+    def _holds_permits(self) -> bool:
+        """Whether its release gives something back."""
+
     def release(self, ok: bool = True) -> None:
         """Gives back what it holds; ok tells the statistics whether the work went well.
 

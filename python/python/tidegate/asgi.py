@@ -75,8 +75,12 @@ class GateMiddleware:
             with entered:
                 await self.app(scope, receive, send)
         else:
-            headers = entered._raw_headers(self.options.legacy_headers)
-            await self.hold(entered, scope, receive, with_headers(headers, send))
+            send = with_headers(entered._raw_headers(self.options.legacy_headers), send)
+            if entered._holds_permits():
+                await self.hold(entered, scope, receive, send)
+            else:
+                entered._end(True)
+                await self.app(scope, receive, send)
 
     async def hold(self, entry: Entry, scope: Scope, receive: Receive, send: Send) -> None:
         """Has the application answer, and what the request took held until it has."""

@@ -96,6 +96,11 @@ impl Entry {
         no_panic(|| self.look(|entry| Headers::of_entry(entry, legacy).to_list(py))?)
     }
 
+    /// Whether its release gives something back.
+    fn _holds_permits(&self) -> PyResult<bool> {
+        self.look(tidegate::gate::Entry::holds_permits)
+    }
+
     /// Gives back what it holds; ok tells the statistics whether the work went well.
     ///
     /// Raises ConfigError if it was released before.
