@@ -8,7 +8,9 @@ import { ours, peer, plenty, quick, report, rounds, taken } from './rounds.mjs';
 
 const calls = 1_000;
 /** How often a process of each kind is started: one is faster than the other by what lies where in memory. */
-const generations = quick ? 1 : 6;
+const generations = quick ? 1 : 12;
+/** How many of its rounds count. */
+const roundsEach = quick ? rounds : 5;
 /** Requests that a process answers before it is timed. */
 const warmUp = quick ? 3_000 : 5_000;
 const name = 'Express hello world';
@@ -72,7 +74,7 @@ async function generationTimes(client) {
     servers.push(server);
     served.push({ ...subject, calls, loop: (calls) => ask(client, port, calls) });
   }
-  const times = await taken(name, true, served, Math.ceil(rounds / generations));
+  const times = await taken(name, true, served, roundsEach);
   for (const server of servers) server.disconnect();
   return times;
 }
