@@ -8,9 +8,9 @@ import { ours, peer, plenty, quick, report, rounds, taken } from './rounds.mjs';
 
 const calls = 1_000;
 /** How often a process of each kind is started: one is faster than the other by what lies where in memory. */
-const generations = quick ? 1 : 8;
+const generations = quick ? 1 : 24;
 /** How many of its rounds count. */
-const roundsEach = quick ? rounds : 5;
+const roundsEach = quick ? rounds : 4;
 /** Requests that a process answers before it is timed: after some thousand the engine is not done with optimizing yet. */
 const warmUp = quick ? 3_000 : 20_000;
 const name = 'Express hello world';
