@@ -113,6 +113,16 @@ impl Keeper {
         }
     }
 
+    /// None if the rules were changed.
+    fn begun(&self, call: &Call, begun: Option<Begun>) -> Result<f64, Fault> {
+        Ok(match begun {
+            None => STALE,
+            Some(Begun::Entered(entry)) => self.entered(entry),
+            Some(Begun::Refused(refusal)) => self.refused(refusal),
+            Some(Begun::Waits(entering)) => self.wait(call, entering)?,
+        })
+    }
+
     /// Of one who waits, by its `waits` and `id`.
     fn wait(&self, call: &Call, entering: Box<Entering>) -> Result<f64, Fault> {
         let id = call.whole(4)?;
@@ -198,13 +208,8 @@ impl Method for Enter {
     fn call(keeper: &Keeper, call: &Call) -> Answer {
         let asked = keeper.asked.borrow();
         with_values(&asked, call, |values| {
-            let answer = match begin(keeper, &asked, call, values, call.whole(1)?)? {
-                None => STALE,
-                Some(Begun::Entered(entry)) => keeper.entered(entry),
-                Some(Begun::Refused(refusal)) => keeper.refused(refusal),
-                Some(Begun::Waits(entering)) => keeper.wait(call, entering)?,
-            };
-            call.return_number(answer)
+            let begun = begin(keeper, &asked, call, values, call.whole(1)?)?;
+            call.return_number(keeper.begun(call, begun)?)
         })
     }
 }
@@ -236,14 +241,10 @@ impl Method for Pass {
 
 #[inline(never)]
 fn pass_by_entry(keeper: &Keeper, asked: &Attributes, call: &Call, values: &[Option<&[u8]>]) -> Answer {
-    let answer = match begin(keeper, asked, call, values, 1)? {
-        None => STALE,
-        Some(Begun::Entered(entry)) if !entry.holds_permits() => return headers_of(entry.headers(), call),
-        Some(Begun::Entered(entry)) => keeper.entered(entry),
-        Some(Begun::Refused(refusal)) => keeper.refused(refusal),
-        Some(Begun::Waits(entering)) => keeper.wait(call, entering)?,
-    };
-    call.return_number(answer)
+    match begin(keeper, asked, call, values, 1)? {
+        Some(Begun::Entered(entry)) if !entry.holds_permits() => headers_of(entry.headers(), call),
+        begun => call.return_number(keeper.begun(call, begun)?),
+    }
 }
 
 /// Calls `ask` with the values of the attributes.

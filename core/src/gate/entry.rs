@@ -40,6 +40,12 @@ pub struct Figures<'a> {
     pub reset_after_ns: u64,
 }
 
+impl Placed {
+    pub(super) fn figures(&self, quota_index: usize, remaining: u64, reset_after_ns: u64) -> Figures<'_> {
+        Figures { rule: &self.rule.name, quotas: &self.quotas, quota_index, remaining, reset_after_ns }
+    }
+}
+
 impl Entry {
     /// Of a request that has yet to be admitted: it is filled where it is, since to move it takes as long as to decide.
     #[inline]
@@ -93,9 +99,7 @@ impl Entry {
         self.held.iter().filter_map(|hold| match hold.taken {
             Taken::Tokens { quota, remaining, reset_after_ns, .. } if hold.rule < self.set.first_shadow => {
                 let placed = self.set.rule(hold.rule);
-                let quota_index = quota as usize;
-                let rule = placed.rule.name.as_str();
-                Some((placed, Figures { rule, quotas: &placed.quotas, quota_index, remaining, reset_after_ns }))
+                Some((placed, placed.figures(quota as usize, remaining, reset_after_ns)))
             }
             _ => None,
         })

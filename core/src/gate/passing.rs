@@ -2,7 +2,7 @@
 //! the headers of the response.
 
 use super::attributes::Attributes;
-use super::entry::{Entry, Figures};
+use super::entry::Entry;
 use super::limiter::Limiter;
 use super::refusal::Refusal;
 use super::rule_set::{Found, Placed};
@@ -107,12 +107,6 @@ impl Gate {
         let (remaining, reset_after_s) =
             placed.figures(quota_index, joint.named.remaining, joint.named.reset_after_ns).told();
         Passing::Passed(Passed { item: placed.first_item + quota_index, remaining, reset_after_s })
-    }
-}
-
-impl Placed {
-    pub(super) fn figures(&self, quota_index: usize, remaining: u64, reset_after_ns: u64) -> Figures<'_> {
-        Figures { rule: &self.rule.name, quotas: &self.quotas, quota_index, remaining, reset_after_ns }
     }
 }
 
