@@ -78,7 +78,7 @@ class Turnstile {
     for (;;) {
       const id = nextId();
       const answer = this.#callPass(request, read, timeoutNs, id);
-      if (answer === true) return this.#headers();
+      if (answer === this.handle) return this.#headers();
       if (typeof answer !== 'number') return headersOf(answer);
       if (answer === STALE) {
         this.#refresh();

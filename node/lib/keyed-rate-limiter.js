@@ -70,7 +70,9 @@ class KeyedRateLimiter {
 
   tryAcquire(key, cost) {
     try {
-      return cost === undefined ? keyedRateTryAcquire(this.#handle, key) : keyedRateTryAcquire(this.#handle, key, cost);
+      const admitted =
+        cost === undefined ? keyedRateTryAcquire(this.#handle, key) : keyedRateTryAcquire(this.#handle, key, cost);
+      return admitted !== undefined;
     } catch (error) {
       throw fromNative(error, () => wrongCall(key, cost));
     }

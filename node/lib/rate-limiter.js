@@ -42,7 +42,8 @@ class RateLimiter {
 
   tryAcquire(cost) {
     try {
-      return cost === undefined ? rateTryAcquire(this.#handle) : rateTryAcquire(this.#handle, cost);
+      const admitted = cost === undefined ? rateTryAcquire(this.#handle) : rateTryAcquire(this.#handle, cost);
+      return admitted !== undefined;
     } catch (error) {
       throw fromNative(error, () => wrongCount('cost', cost));
     }

@@ -256,6 +256,12 @@ impl Call {
         }
     }
 
+    /// What the function was called on if the call was admitted, else undefined: both are at hand, and a boolean isn't.
+    #[inline]
+    pub(crate) fn return_admitted(&self, admitted: bool) -> Answer {
+        Ok(if admitted { self.arguments[0] } else { ptr::null_mut() })
+    }
+
     #[inline]
     pub(crate) fn return_boolean(&self, value: bool) -> Answer {
         let mut result = ptr::null_mut();

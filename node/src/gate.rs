@@ -215,7 +215,7 @@ impl Method for Enter {
 }
 
 /// (gate, 1, timeoutNs, waits, id, value...) -> what the request of cost 1 came to of who would not use an entry but to leave: if it
-/// would hold no permits there is none. Then what is returned is true, and in the gate's `left` are the place of an item of `gateItems`
+/// would hold no permits there is none. Then what is returned is the gate, and in the gate's `left` are the place of an item of `gateItems`
 /// and what `r` and `t` say; or, of several rules, the text of [`EntryHeaders`]; or undefined if there is nothing to be said.
 pub(crate) struct Pass;
 
@@ -229,7 +229,7 @@ impl Method for Pass {
         with_values(&asked, call, |values| match keeper.gate.pass(&asked, values, || timeout(call).ok().flatten()) {
             Passing::Passed(Passed { item, remaining, reset_after_s, .. }) => {
                 keeper.leave([item as f64, remaining as f64, reset_after_s as f64]);
-                call.return_boolean(true)
+                call.return_admitted(true)
             }
             Passing::Unmatched => Call::return_undefined(),
             Passing::Refused(refusal) => call.return_number(keeper.refused(refusal)),

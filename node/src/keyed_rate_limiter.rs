@@ -147,7 +147,7 @@ pub fn keyed_rate_stats(limiter: &Handle<Arc<KeyedRateLimiter>>) -> KeyedRateSta
     }
 }
 
-/// (limiter, key, cost = 1) -> boolean
+/// (limiter, key, cost = 1) -> the limiter if it was admitted, else undefined
 pub(crate) struct TryAcquire;
 
 impl Method for TryAcquire {
@@ -164,7 +164,7 @@ impl Method for TryAcquire {
         } else {
             limiter.try_acquire_n(key, call.whole(2)?).map_err(|_| Fault::Argument)?
         };
-        call.return_boolean(allowed)
+        call.return_admitted(allowed)
     }
 }
 

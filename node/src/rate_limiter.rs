@@ -89,7 +89,7 @@ pub fn rate_stats(limiter: &Handle<Arc<RateLimiter>>) -> RateStats {
     }
 }
 
-/// (limiter, cost = 1) -> boolean
+/// (limiter, cost = 1) -> the limiter if it was admitted, else undefined
 pub(crate) struct TryAcquire;
 
 impl Method for TryAcquire {
@@ -104,7 +104,7 @@ impl Method for TryAcquire {
         } else {
             limiter.try_acquire_n(call.whole(1)?).map_err(|_| Fault::Argument)?
         };
-        call.return_boolean(allowed)
+        call.return_admitted(allowed)
     }
 }
 

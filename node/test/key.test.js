@@ -72,6 +72,20 @@ describe('keys', () => {
     }
   });
 
+  test('of each length, and with any character in any place', () => {
+    const letters = Array.from({ length: 33 }, (_, at) => String.fromCharCode('a'.charCodeAt() + (at % 26)));
+    for (let length = 0; length <= letters.length; length += 1) {
+      const plain = letters.slice(0, length);
+      // é is one byte in an engine's one-byte strings; š ends in the byte of an a.
+      const others = plain.flatMap((_, at) => ['é', 'š', SMILE].map((other) => plain.with(at, other)));
+      for (const key of [plain, ...others].map((characters) => characters.join(''))) {
+        const limiter = limiterOf();
+        assert.equal(limiter.tryAcquire(key), true);
+        assert.equal(limiter.tryAcquire(Buffer.from(key)), false, key);
+      }
+    }
+  });
+
   test('a lone surrogate is its WTF-8, and a pair the character', () => {
     for (const [key, bytes] of [
       ['\uD83D', 'eda0bd'],
