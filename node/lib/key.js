@@ -26,13 +26,16 @@ function ownKey(key) {
 }
 
 /** The error for a wrong key, or what `other` makes if it is right. */
-function wrongKeyOr(key, other) {
+const wrongKeyOr = (key, other) => thrownBy(() => keyed('key', key)) ?? other();
+/** The same of some keys. */
+const wrongKeysOr = (keys, other) => thrownBy(() => allKeyed('keys', keys)) ?? other();
+
+function thrownBy(check) {
   try {
-    keyed('key', key);
+    check();
   } catch (error) {
     return error;
   }
-  return other();
 }
 
 /** The keys of an array, as an array of our own. */
@@ -77,4 +80,4 @@ function ipKey(address, options = {}) {
   return key(prefix);
 }
 
-module.exports = { keyed, ownKey, wrongKeyOr, allKeyed, keyMaker, keyOf, ipKey };
+module.exports = { keyed, ownKey, wrongKeyOr, wrongKeysOr, allKeyed, keyMaker, keyOf, ipKey };

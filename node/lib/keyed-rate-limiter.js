@@ -3,7 +3,6 @@
 const {
   MOST,
   MOST_KEYS,
-  count,
   maxWaitersOf,
   oneOf,
   options: checked,
@@ -11,12 +10,12 @@ const {
   whole,
   wrongCount,
 } = require('./arguments.js');
-const { inOneCall, joinedBytes, joinedStrings } = require('./batch.js');
+const { MOST_AT_ONCE, allowed, answers, inPieces } = require('./batch.js');
 const { clockHandle } = require('./clock.js');
 const { decided, figures, useGrant } = require('./decision.js');
 const { Entrance } = require('./entrance.js');
 const { attempt, fromNative, misconfigured, spent, wrongType } = require('./errors.js');
-const { allKeyed, keyed, ownKey, wrongKeyOr } = require('./key.js');
+const { allKeyed, keyed, ownKey, wrongKeyOr, wrongKeysOr } = require('./key.js');
 const native = require('./native.js');
 const { printsAsText } = require('./printing.js');
 const { Quota, quotasOf } = require('./quota.js');
@@ -80,14 +79,10 @@ class KeyedRateLimiter {
 
   tryAcquireMany(keys, cost = 1) {
     if (!Array.isArray(keys)) throw wrongType('keys', keys, 'an array of keys');
-    const ask = (all, lengths, number) => this.#tryAcquireJoined(all, lengths, number, cost);
-    const strings = inOneCall(keys, joinedStrings, ask);
-    if (strings !== undefined) return strings;
-    const own = allKeyed('keys', keys);
-    const bytes = inOneCall(own, joinedBytes, ask);
-    if (bytes !== undefined) return bytes;
-    count('cost', cost);
-    return own.map((key) => this.tryAcquire(key, cost));
+    // An array may have getters, and an iterator of its own.
+    const own = [...keys];
+    if (own.length <= MOST_AT_ONCE) return this.#tryAcquireSome(own, cost);
+    return inPieces(allKeyed('keys', own), (some) => this.#tryAcquireSome(some, cost));
   }
 
   decide(key, cost = 1) {
@@ -200,12 +195,14 @@ class KeyedRateLimiter {
     throw rateRefusal(decision, cost, this.#spending.mayDiffer ? undefined : this.#quotas[decision.quota]);
   }
 
-  #tryAcquireJoined(all, lengths, number, cost) {
+  #tryAcquireSome(keys, cost) {
+    let total;
     try {
-      return keyedRateTryAcquireMany(this.#handle, all, lengths, number, cost);
+      total = keyedRateTryAcquireMany(this.#handle, cost, allowed, ...keys);
     } catch (error) {
-      throw fromNative(error, () => wrongCount('cost', cost));
+      throw fromNative(error, () => wrongKeysOr(keys, () => wrongCount('cost', cost)));
     }
+    return answers(keys.length, total);
   }
 
   toString() {

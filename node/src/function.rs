@@ -5,15 +5,18 @@
 //! function it calls.
 
 use crate::handle::Handle;
-use crate::key::{self, KeyBuffer, KeysBuffer, Length};
+use crate::key::{self, KeyBuffer, KeysBuffer};
 use napi::bindgen_prelude::{Env, Object, panic_to_error};
 use napi::{JsValue, Result, Status, check_status, sys};
 use std::ffi::CStr;
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{ptr, slice};
 
 /// The most arguments of a method, its handle included.
-const MOST_ARGUMENTS: usize = 10;
+const MOST_ARGUMENTS: usize = 140;
+/// Of a method that has more, Node is asked first how many were given: it takes time to fill up the rest with undefined.
+const MOSTLY: usize = 10;
 
 /// What a function does.
 pub(crate) trait Method {
@@ -63,25 +66,30 @@ pub(crate) fn export<M: Method>(env: &Env, exports: &Object) -> Result<()> {
 }
 
 unsafe extern "C" fn enter<M: Method>(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    let mut call = Call { env, arguments: [ptr::null_mut(); MOST_ARGUMENTS], given: M::ARGUMENTS };
-    // SAFETY: `env` and `info` are Node's own; `given` says how many arguments there is room for. Those that were not given
-    // are filled with undefined.
+    let mut room = [const { MaybeUninit::<sys::napi_value>::uninit() }; MOST_ARGUMENTS];
+    let known = if M::ARGUMENTS > MOSTLY { count(env, info).min(M::ARGUMENTS) } else { M::ARGUMENTS };
+    let mut given = known;
+    // SAFETY: `env` and `info` are Node's own; `given` says how many arguments there is room for, and then how many there are.
     unsafe {
-        sys::napi_get_cb_info(
-            env,
-            info,
-            &raw mut call.given,
-            call.arguments.as_mut_ptr(),
-            ptr::null_mut(),
-            ptr::null_mut(),
-        );
+        sys::napi_get_cb_info(env, info, &raw mut given, room.as_mut_ptr().cast(), ptr::null_mut(), ptr::null_mut());
     }
+    // SAFETY: Node can't fail with its own, and has written as many: for those that were not given undefined.
+    let arguments = unsafe { slice::from_raw_parts(room.as_ptr().cast(), known) };
+    let call = Call { env, arguments, given };
     // SAFETY: the argument is of this call, which ends with this function.
-    let handle = unsafe { Handle::<M::On>::get(env, call.arguments[0]) };
+    let handle = unsafe { Handle::<M::On>::get(env, arguments[0]) };
     // AssertUnwindSafe: the core's objects are whole after a panic in any call (atomic words; locks that forgive poison).
     catch_unwind(AssertUnwindSafe(|| M::call(handle.ok_or(Fault::Argument)?, &call)))
         .unwrap_or_else(|panic| Err(Fault::Panic(panic_to_error(panic).reason)))
         .unwrap_or_else(|fault| throw(env, &fault))
+}
+
+/// How many arguments were given.
+fn count(env: sys::napi_env, info: sys::napi_callback_info) -> usize {
+    let mut given = 0;
+    // SAFETY: `env` and `info` are Node's own, and it has no room to write to.
+    unsafe { sys::napi_get_cb_info(env, info, &raw mut given, ptr::null_mut(), ptr::null_mut(), ptr::null_mut()) };
+    given
 }
 
 #[cold]
@@ -96,13 +104,13 @@ fn throw(env: sys::napi_env, fault: &Fault) -> sys::napi_value {
 }
 
 /// One call: its arguments, and ways to make what it returns.
-pub(crate) struct Call {
+pub(crate) struct Call<'call> {
     env: sys::napi_env,
-    arguments: [sys::napi_value; MOST_ARGUMENTS],
+    arguments: &'call [sys::napi_value],
     given: usize,
 }
 
-impl Call {
+impl Call<'_> {
     /// How many arguments were given, the handle included.
     #[inline]
     pub(crate) fn given(&self) -> usize {
@@ -190,21 +198,19 @@ impl Call {
         if kind == sys::ValueType::napi_undefined { Ok(None) } else { Err(Fault::Argument) }
     }
 
-    /// The bytes of `count` keys, one behind the other, and their lengths, which are in an ArrayBuffer of 32-bit integers and may be
-    /// written over.
+    /// The bytes of the keys that are given from an index on, one behind the other, and where each ends.
+    #[inline]
     pub(crate) fn keys<'a>(
         &'a self,
-        together: usize,
-        lengths: usize,
-        count: usize,
+        from: usize,
+        ends: &'a mut [usize],
         buffer: &'a mut KeysBuffer,
-    ) -> std::result::Result<(&'a [u8], &'a mut [Length]), Fault> {
-        // SAFETY: nothing else reads or writes the lengths while this call is under way.
-        let (lengths, _) = unsafe { self.buffer(lengths) }?.as_chunks_mut();
-        let lengths = lengths.get_mut(..count).ok_or(Fault::Argument)?;
+    ) -> std::result::Result<(&'a [u8], &'a [usize]), Fault> {
+        let values = self.arguments.get(from..self.given).ok_or(Fault::Argument)?;
+        let ends = ends.get_mut(..values.len()).ok_or(Fault::Argument)?;
         // SAFETY: as in `key`.
-        let bytes = unsafe { key::read_together(self.env, self.arguments[together], lengths, buffer) };
-        Ok((bytes.ok_or(Fault::Argument)?, lengths))
+        let bytes = unsafe { key::read_many(self.env, values, ends, buffer) }.ok_or(Fault::Argument)?;
+        Ok((bytes, ends))
     }
 
     /// A BigInt of at most two words, the least significant first.

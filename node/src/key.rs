@@ -33,46 +33,95 @@ impl KeyBuffer {
 /// of a Uint8Array.
 #[inline]
 pub(crate) unsafe fn read(env: sys::napi_env, value: sys::napi_value, buffer: &mut KeyBuffer) -> Option<&[u8]> {
-    let mut room = [const { MaybeUninit::<u16>::uninit() }; ROOM];
+    let mut room = [const { MaybeUninit::uninit() }; ROOM];
+    // SAFETY: as the caller says.
+    let Some(units) = (unsafe { first_units(env, value, &mut room) }) else {
+        // SAFETY: as the caller says.
+        return unsafe { bytes_of(env, value) };
+    };
+    if ascii_into(&mut buffer.stack, units) {
+        // SAFETY: so many bytes were just written.
+        return Some(unsafe { slice::from_raw_parts(buffer.stack.as_ptr().cast::<u8>(), units.len()) });
+    }
+    // SAFETY: as the caller says, and the value is a string.
+    unsafe { append_string(&mut buffer.heap, env, value, units) }.then_some(&buffer.heap)
+}
+
+/// Appends the bytes of a key; `false` if the value is none.
+///
+/// # Safety
+///
+/// As for [`read`].
+pub(crate) unsafe fn read_onto(bytes: &mut Vec<u8>, env: sys::napi_env, value: sys::napi_value) -> bool {
+    let mut room = [const { MaybeUninit::uninit() }; ROOM];
+    // SAFETY: as the caller says.
+    let Some(units) = (unsafe { first_units(env, value, &mut room) }) else {
+        // SAFETY: as the caller says.
+        return unsafe { bytes_of(env, value) }.map(|key| bytes.extend_from_slice(key)).is_some();
+    };
+    bytes.reserve(ROOM);
+    if ascii_into(bytes.spare_capacity_mut(), units) {
+        // SAFETY: so many bytes were just written behind those that there were.
+        unsafe { bytes.set_len(bytes.len() + units.len()) };
+        return true;
+    }
+    // SAFETY: as the caller says, and the value is a string.
+    unsafe { append_string(bytes, env, value, units) }
+}
+
+/// The first units of a string, which are all if there is room for more; `None` if the value is no string. For UTF-16 Node takes half of
+/// the time that it takes for UTF-8.
+#[inline(always)]
+unsafe fn first_units(
+    env: sys::napi_env,
+    value: sys::napi_value,
+    room: &mut [MaybeUninit<u16>; ROOM],
+) -> Option<&[u16]> {
     let mut length = 0;
-    // As UTF-16, for which Node takes half of the time that it takes for UTF-8.
     // SAFETY: `env` and `value` are valid, says the caller; there is as much room as is said.
     let status =
         unsafe { sys::napi_get_value_string_utf16(env, value, room.as_mut_ptr().cast(), ROOM, &raw mut length) };
-    if status != sys::Status::napi_ok {
-        // SAFETY: as the caller says.
-        return unsafe { bytes_of(env, value) };
-    }
     // SAFETY: Node has written so many units.
-    let units = unsafe { slice::from_raw_parts(room.as_ptr().cast::<u16>(), length) };
-    if length + 1 == ROOM {
-        // SAFETY: `env` and `value` are valid, and the value is a string.
-        append(&mut buffer.heap, &unsafe { units_of(env, value) }?);
-    } else if let Some(ascii) = ascii_of(units, &mut buffer.stack) {
-        return Some(ascii);
-    } else {
-        append(&mut buffer.heap, units);
-    }
-    Some(&buffer.heap)
+    (status == sys::Status::napi_ok).then(|| unsafe { slice::from_raw_parts(room.as_ptr().cast::<u16>(), length) })
 }
 
-/// The bytes of units that are all ASCII. They are written eight at once, as the hash reads them, the last eight together: what was written
-/// in smaller or other pieces the processor hands on only when it has left its store buffer.
+/// Appends the WTF-8 of a string of which there are the first units.
+#[cold]
+#[inline(never)]
+unsafe fn append_string(wtf8: &mut Vec<u8>, env: sys::napi_env, value: sys::napi_value, first: &[u16]) -> bool {
+    if first.len() < ROOM - 1 {
+        append(wtf8, first);
+        return true;
+    }
+    // SAFETY: as the caller says.
+    let all = unsafe { units_of(env, value) };
+    if let Some(all) = &all {
+        append(wtf8, all);
+    }
+    all.is_some()
+}
+
+/// Writes the bytes of a string's units if these are all that it has, and ASCII. Eight at once, as the hash reads them, the last eight
+/// together: what was written in smaller or other pieces the processor hands on only when it has left its store buffer.
 #[inline(always)]
-fn ascii_of<'a>(units: &[u16], bytes: &'a mut [MaybeUninit<u8>; ROOM]) -> Option<&'a [u8]> {
+fn ascii_into(bytes: &mut [MaybeUninit<u8>], units: &[u16]) -> bool {
+    let bytes = &mut bytes[..ROOM];
+    if units.len() == ROOM - 1 {
+        return false;
+    }
     for (from, to) in units.as_chunks().0.iter().zip(bytes.as_chunks_mut().0) {
-        *to = narrowed(from)?;
+        let Some(narrowed) = narrowed(from) else { return false };
+        *to = narrowed;
     }
-    match (units.last_chunk(), bytes[..units.len()].last_chunk_mut()) {
-        (Some(from), Some(to)) => *to = narrowed(from)?,
-        _ => {
-            for (unit, byte) in units.iter().zip(&mut *bytes) {
-                byte.write(u8::try_from(*unit).ok().filter(u8::is_ascii)?);
-            }
-        }
+    if let (Some(from), Some(to)) = (units.last_chunk(), bytes[..units.len()].last_chunk_mut()) {
+        let Some(narrowed) = narrowed(from) else { return false };
+        *to = narrowed;
+        return true;
     }
-    // SAFETY: so many bytes were just written.
-    Some(unsafe { slice::from_raw_parts(bytes.as_ptr().cast::<u8>(), units.len()) })
+    units.iter().zip(bytes).all(|(unit, byte)| {
+        byte.write(*unit as u8);
+        *unit < 0x80
+    })
 }
 
 /// Eight units that are ASCII, as bytes. In a register: each unit was perhaps written on its own.
@@ -150,87 +199,77 @@ unsafe fn bytes_of<'a>(env: sys::napi_env, value: sys::napi_value) -> Option<&'a
 /// Room for as many keys as are mostly asked for at once, in UTF-16 units.
 const ROOM_TOGETHER: usize = 4096;
 
-/// Where many keys are if they had to be made from a string.
+/// Where the bytes of many keys are.
 pub(crate) struct KeysBuffer {
-    units: [MaybeUninit<u16>; ROOM_TOGETHER],
-    ascii: [MaybeUninit<u8>; ROOM_TOGETHER],
-    long: Vec<u16>,
+    stack: [MaybeUninit<u8>; ROOM_TOGETHER],
     heap: Vec<u8>,
 }
 
 impl KeysBuffer {
+    #[inline]
     pub(crate) fn new() -> Self {
-        let (units, ascii) = ([MaybeUninit::uninit(); ROOM_TOGETHER], [MaybeUninit::uninit(); ROOM_TOGETHER]);
-        Self { units, ascii, long: Vec::new(), heap: Vec::new() }
+        Self { stack: [const { MaybeUninit::uninit() }; ROOM_TOGETHER], heap: Vec::new() }
     }
 }
 
-/// The length of one of many keys.
-pub(crate) type Length = [u8; 4];
-
-pub(crate) fn length_of(length: Length) -> usize {
-    u32::from_ne_bytes(length) as usize
-}
-
-/// The bytes of many keys, one behind the other: to fetch each from an array would cost more than to decide on it. They come as one
-/// string, with their lengths in UTF-16 units, which become those in bytes; or as one Uint8Array. `None` if it is neither, or the
-/// lengths don't add up to its own.
+/// The bytes of many keys, one behind the other, and where each ends; `None` if a value is no key.
 ///
 /// # Safety
 ///
-/// As for [`read`].
-pub(crate) unsafe fn read_together<'a>(
+/// As for [`read`], of each value.
+#[inline]
+pub(crate) unsafe fn read_many<'a>(
     env: sys::napi_env,
-    value: sys::napi_value,
-    lengths: &mut [Length],
+    values: &[sys::napi_value],
+    ends: &mut [usize],
     buffer: &'a mut KeysBuffer,
 ) -> Option<&'a [u8]> {
-    let total = lengths.iter().map(|length| length_of(*length)).sum::<usize>();
-    let KeysBuffer { units, ascii, long, heap } = buffer;
-    let room = if total < ROOM_TOGETHER {
-        &mut units[..]
-    } else {
-        long.reserve(total + 1);
-        long.spare_capacity_mut()
-    };
-    let mut written = 0;
-    // As UTF-16, which Node writes from the pieces that the string was put together of; for UTF-8 it would make one piece of them first.
-    // SAFETY: `env` and `value` are valid, says the caller; there is as much room as is said.
-    let status =
-        unsafe { sys::napi_get_value_string_utf16(env, value, room.as_mut_ptr().cast(), total + 1, &raw mut written) };
-    if status != sys::Status::napi_ok {
-        // SAFETY: as the caller says.
-        return unsafe { bytes_of(env, value) }.filter(|bytes| bytes.len() == total);
+    // SAFETY: as the caller says.
+    if unsafe { read_ascii(env, values, ends, &mut buffer.stack) } {
+        let total = ends.last().map_or(0, |end| *end);
+        // SAFETY: so many bytes were just written.
+        return Some(unsafe { slice::from_raw_parts(buffer.stack.as_ptr().cast::<u8>(), total) });
     }
-    if written != total {
-        return None;
+    for (value, end) in values.iter().zip(ends) {
+        // SAFETY: as the caller says.
+        if !unsafe { read_onto(&mut buffer.heap, env, *value) } {
+            return None;
+        }
+        *end = buffer.heap.len();
+    }
+    Some(&buffer.heap)
+}
+
+/// The same of strings that are ASCII, for which there is room; else `false`.
+#[inline]
+unsafe fn read_ascii(
+    env: sys::napi_env,
+    values: &[sys::napi_value],
+    ends: &mut [usize],
+    bytes: &mut [MaybeUninit<u8>; ROOM_TOGETHER],
+) -> bool {
+    let mut units = [const { MaybeUninit::<u16>::uninit() }; ROOM_TOGETHER];
+    let mut total = 0;
+    for (value, end) in values.iter().zip(ends) {
+        let room = &mut units[total..];
+        let mut length = 0;
+        // SAFETY: as the caller says; there is as much room as is said.
+        let status = unsafe {
+            sys::napi_get_value_string_utf16(env, *value, room.as_mut_ptr().cast(), room.len(), &raw mut length)
+        };
+        // Node has perhaps left out what there was no room for.
+        if status != sys::Status::napi_ok || length + 1 >= room.len() {
+            return false;
+        }
+        total += length;
+        *end = total;
     }
     // SAFETY: Node has written so many units.
-    let units = unsafe { slice::from_raw_parts(room.as_ptr().cast::<u16>(), total) };
-    // All are looked at, many at once.
-    if units.iter().fold(0, |all, unit| all | unit) < 0x80 {
-        let bytes = if total < ROOM_TOGETHER {
-            &mut ascii[..]
-        } else {
-            heap.reserve(total);
-            heap.spare_capacity_mut()
-        };
-        for (byte, unit) in bytes.iter_mut().zip(units) {
-            byte.write(*unit as u8);
-        }
-        // SAFETY: so many bytes were just written.
-        return Some(unsafe { slice::from_raw_parts(bytes.as_ptr().cast::<u8>(), total) });
+    let units = unsafe { slice::from_raw_parts(units.as_ptr().cast::<u16>(), total) };
+    for (byte, unit) in bytes.iter_mut().zip(units) {
+        byte.write(*unit as u8);
     }
-    // Each on its own: halves of a pair that two keys bear stay lone.
-    let mut rest = units;
-    for length in lengths {
-        let (key, behind) = rest.split_at_checked(length_of(*length))?;
-        let before = heap.len();
-        append(heap, key);
-        *length = u32::try_from(heap.len() - before).ok()?.to_ne_bytes();
-        rest = behind;
-    }
-    Some(heap)
+    units.iter().fold(0, |all, unit| all | unit) < 0x80
 }
 
 /// A key as an argument of what is called now and then.

@@ -2,7 +2,7 @@
 
 use crate::function::{Answer, Call, Fault, Method};
 use crate::handle::Handle;
-use crate::key::{Key, KeyBuffer, KeysBuffer, length_of};
+use crate::key::{Key, KeyBuffer, KeysBuffer};
 use crate::mistake;
 use crate::quota::read;
 use crate::rate_limiter::{figures, grant_words};
@@ -193,39 +193,41 @@ impl Method for Acquire {
     }
 }
 
-/// (limiter, keys together, their lengths, how many they are, cost) -> how many were allowed. Instead of each length, 1 is written if
-/// the key was allowed, else 0.
+/// (limiter, cost, allowed, key...) -> how many of the keys were allowed. `allowed` is an ArrayBuffer that gets a byte for each: 1 if it was.
 pub(crate) struct TryAcquireMany;
 
-/// How many keys are handed to the core at once: so that nothing need be allocated.
-const AT_ONCE: usize = 64;
+/// The most keys of a call; `lib/batch.js` has the same.
+const AT_ONCE: usize = 128;
+/// How many keys are handed to the core at once.
+const PIECE: usize = 32;
 
 impl Method for TryAcquireMany {
     type On = Arc<KeyedRateLimiter>;
     const NAME: &'static CStr = c"keyedRateTryAcquireMany";
-    const ARGUMENTS: usize = 5;
+    const ARGUMENTS: usize = 3 + AT_ONCE;
 
     fn call(limiter: &Arc<KeyedRateLimiter>, call: &Call) -> Answer {
-        let (count, cost) = (call.whole(3)? as usize, call.whole(4)?);
-        let mut buffer = KeysBuffer::new();
-        let (mut bytes, lengths) = call.keys(1, 2, count, &mut buffer)?;
+        let (mut buffer, mut ends) = (KeysBuffer::new(), [0; AT_ONCE]);
+        let (bytes, ends) = call.keys(3, &mut ends, &mut buffer)?;
+        let cost = call.whole(1)?;
         // That of no keys is looked at, too.
         limiter.try_acquire_many::<&[u8]>(&[], cost, &mut []).map_err(|_| Fault::Argument)?;
-        let mut total: u32 = 0;
-        for lengths in lengths.chunks_mut(AT_ONCE) {
-            let (mut keys, mut statuses) = ([&[][..]; AT_ONCE], [Status::Denied; AT_ONCE]);
-            for (key, length) in keys.iter_mut().zip(&*lengths) {
-                (*key, bytes) = bytes.split_at_checked(length_of(*length)).ok_or(Fault::Argument)?;
+        let mut allowed = [0; AT_ONCE];
+        let mut start = 0;
+        for (ends, allowed) in ends.chunks(PIECE).zip(allowed.chunks_mut(PIECE)) {
+            let (mut keys, mut statuses) = ([&[][..]; PIECE], [Status::Denied; PIECE]);
+            for (key, end) in keys.iter_mut().zip(ends) {
+                *key = &bytes[start..*end];
+                start = *end;
             }
-            let (keys, statuses) = (&keys[..lengths.len()], &mut statuses[..lengths.len()]);
+            let (keys, statuses) = (&keys[..ends.len()], &mut statuses[..ends.len()]);
             limiter.try_acquire_many(keys, cost, statuses).map_err(|_| Fault::Argument)?;
-            for (length, status) in lengths.iter_mut().zip(statuses) {
-                let allowed = u32::from(*status == Status::Allowed);
-                total += allowed;
-                *length = allowed.to_ne_bytes();
+            for (allowed, status) in allowed.iter_mut().zip(statuses) {
+                *allowed = u8::from(*status == Status::Allowed);
             }
         }
-        call.return_number(f64::from(total))
+        call.write(2, &allowed[..ends.len()])?;
+        call.return_number(f64::from(allowed.iter().map(|allowed| u32::from(*allowed)).sum::<u32>()))
     }
 }
 

@@ -262,6 +262,24 @@ describe('tryAcquireMany', () => {
     }
   });
 
+  test('answers so however long the keys are together', () => {
+    // Around the room that many keys have.
+    for (let total = 4_090; total <= 4_100; total += 1) {
+      for (const last of ['z', 'é', 'š', '\uD83D']) {
+        const some = Array.from({ length: 100 }, (_, number) => String(number).padEnd(40, '.'));
+        const keys = [...some, 'y'.repeat(total - 4_001) + last, Buffer.from(some[7]), some[8]];
+        for (const all of [keys, keys.slice(0, 101), [...keys].reverse()]) {
+          const [many, single] = [1, 2].map(() => limiterAt('1/h', { maxKeys: 1000 }).limiter);
+          assert.deepEqual(
+            many.tryAcquireMany(all),
+            all.map((key) => single.tryAcquire(key)),
+          );
+          assert.ok(all.every((key) => many.peek(key).remaining === 0));
+        }
+      }
+    }
+  });
+
   test('halves of a pair that two neighbours bear stay two keys', () => {
     const { limiter } = limiterAt('1/h');
     const keys = ['\uD83D', '\uDE00'];
@@ -281,7 +299,7 @@ describe('tryAcquireMany', () => {
   });
 
   test('takes any number of keys, and each answer is an array of its own', () => {
-    for (const number of [1, 63, 64, 65, 1024, 1025, 3000]) {
+    for (const number of [1, 2, 16, 17, 127, 128, 129, 256, 257, 3000]) {
       const { limiter } = limiterAt('2/h', { maxKeys: 10_000 });
       for (const wide of ['', 'é']) {
         const keys = Array.from({ length: number }, (_, i) => `a key of some length ${i}${wide}`);
@@ -308,6 +326,11 @@ describe('tryAcquireMany', () => {
     });
     assert.deepEqual(limiter.tryAcquireMany(keys), [false, true, false]);
     assert.deepEqual(inner, [[true, true, true, true]]);
+    const fewer = ['f', 'g', 'h'];
+    fewer[Symbol.iterator] = function* few() {
+      yield this[1];
+    };
+    assert.deepEqual(limiter.tryAcquireMany(fewer), [true]);
     const failing = ['a', 'b'];
     Object.defineProperty(failing, 0, { get: () => assert.fail('of the array') });
     assert.throws(() => limiter.tryAcquireMany(failing), { message: 'of the array' });
