@@ -9,6 +9,10 @@ use std::{ptr, slice};
 
 /// Room for a string with the NUL that Node puts behind it.
 const ROOM: usize = 256;
+/// A string of as many units was perhaps not read to its end.
+const ALL: usize = ROOM - 1;
+/// Units of a string that is long.
+const LONG: usize = 32;
 /// The most bytes of one character.
 const LONGEST: usize = 4;
 
@@ -89,7 +93,7 @@ unsafe fn first_units(
 #[cold]
 #[inline(never)]
 unsafe fn append_string(wtf8: &mut Vec<u8>, env: sys::napi_env, value: sys::napi_value, first: &[u16]) -> bool {
-    if first.len() < ROOM - 1 {
+    if first.len() < ALL {
         append(wtf8, first);
         return true;
     }
@@ -101,19 +105,35 @@ unsafe fn append_string(wtf8: &mut Vec<u8>, env: sys::napi_env, value: sys::napi
     all.is_some()
 }
 
-/// Writes the bytes of a string's units if these are all that it has, and ASCII. Eight at once, as the hash reads them, the last eight
-/// together: what was written in smaller or other pieces the processor hands on only when it has left its store buffer.
+/// Writes the bytes of a string's units if these are all that it has, and ASCII.
 #[inline(always)]
 fn ascii_into(bytes: &mut [MaybeUninit<u8>], units: &[u16]) -> bool {
-    let bytes = &mut bytes[..ROOM];
-    if units.len() == ROOM - 1 {
-        return false;
+    match units.len() {
+        0..=LONG => few_ascii_into(bytes, units),
+        0..ALL => many_ascii_into(bytes, units),
+        _ => false,
     }
+}
+
+/// Of many, which Node writes many at once.
+#[inline]
+fn many_ascii_into(bytes: &mut [MaybeUninit<u8>], units: &[u16]) -> bool {
+    for (byte, unit) in bytes.iter_mut().zip(units) {
+        byte.write(*unit as u8);
+    }
+    units.iter().fold(0, |all, unit| all | unit) < 0x80
+}
+
+/// Of few, which Node writes one by one. Eight at once, as the hash reads them, the last eight together: what was written in smaller or
+/// other pieces the processor hands on only when it has left its store buffer.
+#[inline(always)]
+fn few_ascii_into(bytes: &mut [MaybeUninit<u8>], units: &[u16]) -> bool {
+    let bytes = &mut bytes[..units.len()];
     for (from, to) in units.as_chunks().0.iter().zip(bytes.as_chunks_mut().0) {
         let Some(narrowed) = narrowed(from) else { return false };
         *to = narrowed;
     }
-    if let (Some(from), Some(to)) = (units.last_chunk(), bytes[..units.len()].last_chunk_mut()) {
+    if let (Some(from), Some(to)) = (units.last_chunk(), bytes.last_chunk_mut()) {
         let Some(narrowed) = narrowed(from) else { return false };
         *to = narrowed;
         return true;
@@ -266,10 +286,7 @@ unsafe fn read_ascii(
     }
     // SAFETY: Node has written so many units.
     let units = unsafe { slice::from_raw_parts(units.as_ptr().cast::<u16>(), total) };
-    for (byte, unit) in bytes.iter_mut().zip(units) {
-        byte.write(*unit as u8);
-    }
-    units.iter().fold(0, |all, unit| all | unit) < 0x80
+    many_ascii_into(bytes, units)
 }
 
 /// A key as an argument of what is called now and then.
