@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { ours, peer, plenty, quick, report, rounds, taken } from './rounds.mjs';
 
 const calls = 1_000;
-/** How often a process of each kind is started: one is faster than the other by what lies where in memory. */
+/** How often a process of each kind is started, one at a time: one is faster than the other by what lies where in memory. */
 const generations = quick ? 1 : 24;
 /** How many of its rounds count. */
 const roundsEach = quick ? rounds : 4;
@@ -58,23 +58,23 @@ export async function web() {
   await sameWork(client);
   const times = subjects.map(() => []);
   for (let generation = 0; generation < generations; generation += 1) {
-    for (const [index, some] of (await generationTimes(client)).entries()) times[index].push(...some);
+    for (let turn = 0; turn < subjects.length; turn += 1) {
+      // Each is as often the first.
+      const index = (generation + turn) % subjects.length;
+      times[index].push(...(await processTimes(client, subjects[index])));
+    }
   }
   for (const [index, subject] of subjects.entries()) report(name, subject, times[index]);
   await client.terminate();
 }
 
-/** The times of one process of each kind, which take turns. */
-async function generationTimes(client) {
-  const servers = [];
-  const served = [];
-  for (const subject of subjects) {
-    const { server, port } = await start(subject, plenty);
-    await ask(client, port, warmUp);
-    servers.push(server);
-    served.push({ ...subject, calls, loop: (calls) => ask(client, port, calls) });
-  }
-  const times = await taken(name, true, served, roundsEach);
-  for (const server of servers) server.disconnect();
+/** The times of one process, timed as soon as it is warm: whoever waits until others are warm, too, has grown slower. */
+async function processTimes(client, subject) {
+  const { server, port } = await start(subject, plenty);
+  await ask(client, port, warmUp);
+  const served = { ...subject, calls, loop: (calls) => ask(client, port, calls) };
+  const [times] = await taken(name, true, [served], roundsEach);
+  server.disconnect();
+  await once(server, 'exit');
   return times;
 }
