@@ -13,8 +13,10 @@ const ROOM: usize = 256;
 const ALL: usize = ROOM - 1;
 /// Units of a string that is long.
 const LONG: usize = 32;
-/// The most bytes of one character.
+/// The most bytes of one character: a string whose UTF-8 left more room than that was read to its end.
 const LONGEST: usize = 4;
+/// U+FFFD, which Node also writes for a lone surrogate.
+const REPLACEMENT: [u8; 3] = [0xEF, 0xBF, 0xBD];
 
 /// Where a key's bytes are if they had to be made from a string.
 pub(crate) struct KeyBuffer {
@@ -48,29 +50,32 @@ pub(crate) unsafe fn read(env: sys::napi_env, value: sys::napi_value, buffer: &m
         return Some(unsafe { slice::from_raw_parts(buffer.stack.as_ptr().cast::<u8>(), units.len()) });
     }
     // SAFETY: as the caller says, and the value is a string.
-    unsafe { append_string(&mut buffer.heap, env, value, units) }.then_some(&buffer.heap)
+    unsafe { read_other(env, value, units, buffer) }
 }
 
-/// Appends the bytes of a key; `false` if the value is none.
-///
-/// # Safety
-///
-/// As for [`read`].
-pub(crate) unsafe fn read_onto(bytes: &mut Vec<u8>, env: sys::napi_env, value: sys::napi_value) -> bool {
-    let mut room = [const { MaybeUninit::uninit() }; ROOM];
-    // SAFETY: as the caller says.
-    let Some(units) = (unsafe { first_units(env, value, &mut room) }) else {
+/// The bytes of a string that is long, or not ASCII.
+#[inline(never)]
+unsafe fn read_other<'a>(
+    env: sys::napi_env,
+    value: sys::napi_value,
+    first: &[u16],
+    buffer: &'a mut KeyBuffer,
+) -> Option<&'a [u8]> {
+    if first.len() == ALL {
         // SAFETY: as the caller says.
-        return unsafe { bytes_of(env, value) }.map(|key| bytes.extend_from_slice(key)).is_some();
-    };
-    bytes.reserve(ROOM);
-    if ascii_into(bytes.spare_capacity_mut(), units) {
-        // SAFETY: so many bytes were just written behind those that there were.
-        unsafe { bytes.set_len(bytes.len() + units.len()) };
-        return true;
+        append(&mut buffer.heap, &unsafe { units_of(env, value) }?);
+        return Some(&buffer.heap);
     }
-    // SAFETY: as the caller says, and the value is a string.
-    unsafe { append_string(bytes, env, value, units) }
+    let mut length = 0;
+    // SAFETY: `env` and `value` are valid, says the caller; the buffer has as much room as is said.
+    unsafe { sys::napi_get_value_string_utf8(env, value, buffer.stack.as_mut_ptr().cast(), ROOM, &raw mut length) };
+    // SAFETY: Node has written so many bytes.
+    let key = unsafe { slice::from_raw_parts(buffer.stack.as_ptr().cast::<u8>(), length) };
+    if length + LONGEST < ROOM && !key.windows(REPLACEMENT.len()).any(|at| at == REPLACEMENT) {
+        return Some(key);
+    }
+    append(&mut buffer.heap, first);
+    Some(&buffer.heap)
 }
 
 /// The first units of a string, which are all if there is room for more; `None` if the value is no string. For UTF-16 Node takes half of
@@ -87,22 +92,6 @@ unsafe fn first_units(
         unsafe { sys::napi_get_value_string_utf16(env, value, room.as_mut_ptr().cast(), ROOM, &raw mut length) };
     // SAFETY: Node has written so many units.
     (status == sys::Status::napi_ok).then(|| unsafe { slice::from_raw_parts(room.as_ptr().cast::<u16>(), length) })
-}
-
-/// Appends the WTF-8 of a string of which there are the first units.
-#[cold]
-#[inline(never)]
-unsafe fn append_string(wtf8: &mut Vec<u8>, env: sys::napi_env, value: sys::napi_value, first: &[u16]) -> bool {
-    if first.len() < ALL {
-        append(wtf8, first);
-        return true;
-    }
-    // SAFETY: as the caller says.
-    let all = unsafe { units_of(env, value) };
-    if let Some(all) = &all {
-        append(wtf8, all);
-    }
-    all.is_some()
 }
 
 /// Writes the bytes of a string's units if these are all that it has, and ASCII.
@@ -251,10 +240,9 @@ pub(crate) unsafe fn read_many<'a>(
         return Some(unsafe { slice::from_raw_parts(buffer.stack.as_ptr().cast::<u8>(), total) });
     }
     for (value, end) in values.iter().zip(ends) {
+        let mut one = KeyBuffer::new();
         // SAFETY: as the caller says.
-        if !unsafe { read_onto(&mut buffer.heap, env, *value) } {
-            return None;
-        }
+        buffer.heap.extend_from_slice(unsafe { read(env, *value, &mut one) }?);
         *end = buffer.heap.len();
     }
     Some(&buffer.heap)
