@@ -97,11 +97,7 @@ unsafe fn first_units(
 /// Writes the bytes of a string's units if these are all that it has, and ASCII.
 #[inline(always)]
 fn ascii_into(bytes: &mut [MaybeUninit<u8>], units: &[u16]) -> bool {
-    match units.len() {
-        0..=LONG => few_ascii_into(bytes, units),
-        0..ALL => many_ascii_into(bytes, units),
-        _ => false,
-    }
+    if units.len() <= LONG { few_ascii_into(bytes, units) } else { units.len() < ALL && many_ascii_into(bytes, units) }
 }
 
 /// Of many, which Node writes many at once.
