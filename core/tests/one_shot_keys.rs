@@ -71,7 +71,8 @@ fn of_ten_million_keys_that_come_once_none_costs_more_memory_or_time_than_the_fi
 
     let stats = old.limiter.stats();
     assert_eq!((stats.allowed, stats.evicted_live), (10 * MILLION, 0));
-    assert!((90_000..=110_000).contains(&stats.live_keys), "{stats:?}");
+    // Of 100,000, by a sample of 4,096 lines of 625,000, in which are some 650 of them: a standard deviation is 4 %, and this is six of them.
+    assert!((76_000..=124_000).contains(&stats.live_keys), "{stats:?}");
 }
 
 /// 0 where that can't be told.
