@@ -68,7 +68,7 @@ export async function web() {
   await client.terminate();
 }
 
-/** The times of one process, timed as soon as it is warm: whoever waits until others are warm, too, has grown slower. */
+/** The times of one process, timed as soon as it is warm: who waits until others are, too, is perhaps slower by then. */
 async function processTimes(client, subject) {
   const { server, port } = await start(subject, plenty);
   await ask(client, port, warmUp);

@@ -38,9 +38,8 @@ function thrownBy(check) {
   }
 }
 
-/** The keys of an array, as an array of our own. */
-function allKeyed(name, values) {
-  const keys = [...values];
+/** Each of the keys of an array of our own, which has neither getters nor holes. */
+function allKeyed(name, keys) {
   for (let index = 0; index < keys.length; index++) if (!isKey(keys[index])) keyed(`${name}[${index}]`, keys[index]);
   return keys;
 }
